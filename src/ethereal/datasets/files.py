@@ -368,15 +368,14 @@ def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: 
         before, after = column[:-1], column[1:]
         is_clock = f not in categories and bool((before < after).all() or (before > after).all())
         is_whole = bool((column == np.floor(column)).all())
+        remedy = f"Give drop=[{name!r}] unless new rows will have it."
         if is_clock and not is_whole:
-            what = f"column {name!r} only rises or only falls, like a clock"
-            yield f"{what}. Give drop=[{name!r}] unless new rows will have it."
+            yield f"column {name!r} only rises or only falls, like a clock. {remedy}"
         if not is_whole:
             continue
         n_different = len(different(column))
         if is_clock:
             like = "a time stamp" if np.abs(column).min() > _STAMP else "an id or a time stamp"
-            remedy = f"Give drop=[{name!r}] unless new rows will have it."
             yield f"column {name!r} counts up, like {like}. {remedy}"
         elif f not in categories and n_different > _MOST_DIFFERENT * len(column):
             what = f"column {name!r} has {n_different:,} different whole numbers in {len(column):,} rows"
