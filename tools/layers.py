@@ -20,7 +20,7 @@ SRC = Path(__file__).resolve().parent.parent / "src"
 PACKAGES = {
     "ethereal_bounds": "bounds of instructions and stack, from machine code that is followed for all inputs",
     "ethereal": "the product: training, models, exports, boards, the command line",
-    "ethereal_study": "the paper apart: its tables, baselines, speed comparison, and `ethereal run --paper`",
+    "ethereal_study": "the paper: data sets, tables, baselines, speed comparison, and `ethereal run --paper`",
 }
 ASKS_FOR_BOUNDS = "ethereal.device.worst"
 LAYERS = {

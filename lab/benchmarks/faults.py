@@ -30,12 +30,13 @@ from sklearn.datasets import load_iris
 import ethereal.train.checkpoint
 from ethereal import EtherealClassifier, Model
 from ethereal.base.atomic import RECORD, write_folder
-from ethereal.datasets.dataset import Dataset, write_npz
+from ethereal.datasets.catalogue import Dataset
 from ethereal.export.c99.choose import choose
 from ethereal.export.projects.writer import project_files
 from ethereal.train.checkpoint import Checkpoint
 from ethereal_study.cells import basis
 from ethereal_study.run import grid, run
+from ethereal_study.sets.npz import write_npz
 from ethereal_study.store import Store
 
 X, Y = load_iris(return_X_y=True)

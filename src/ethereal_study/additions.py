@@ -23,10 +23,10 @@ import numpy as np
 
 from ethereal import datasets
 from ethereal.datasets import Dataset
-from ethereal.datasets.dataset import read_npz, write_npz
 from ethereal.datasets.rows import Rows
-from ethereal.datasets.sets.registry import SOURCES
 from ethereal.train.rules import fingerprint
+from ethereal_study.sets.npz import read_npz, write_npz
+from ethereal_study.sets.registry import SOURCES
 from ethereal_study.settings import SETTINGS, Settings
 
 # Gets the rows of a set under a protocol (`StudyRows`), its settings and a seed. Returns the accuracy on the

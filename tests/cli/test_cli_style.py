@@ -11,7 +11,7 @@ from dataset_archives import small_source
 from ethereal import datasets
 from ethereal.cli import app
 from ethereal.datasets.rows import columns_named
-from ethereal.datasets.sets import download, registry
+from ethereal_study.sets import download, registry
 from ethereal_study.table import Table, columns
 
 LONG = "a sensor with a very long name that nobody would type twice [kg·m²/s³]"

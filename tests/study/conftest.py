@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal.datasets.dataset import write_npz
+from ethereal_study.sets.npz import write_npz
 from small_sets import small_set
 
 

@@ -13,11 +13,11 @@ from typer.testing import CliRunner
 
 from ethereal import cluster
 from ethereal.cli import app
-from ethereal.datasets.dataset import write_npz
 from ethereal.datasets.rows import Rows
 from ethereal_study import additions, figures, tables
 from ethereal_study.additions import add_method, add_set
 from ethereal_study.run import cost, grid, run
+from ethereal_study.sets.npz import write_npz
 from ethereal_study.settings import SETTINGS, Settings
 from ethereal_study.store import Store
 from small_sets import small_set

@@ -12,9 +12,9 @@ import cluster_tools
 from ethereal import cluster
 from ethereal.cli import app
 from ethereal.cluster import ClusterError
-from ethereal.datasets.dataset import write_npz
 from ethereal_study.cells import MACHINES
 from ethereal_study.run import grid, run
+from ethereal_study.sets.npz import write_npz
 from ethereal_study.store import Store
 from small_sets import small_set
 

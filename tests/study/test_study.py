@@ -17,12 +17,12 @@ import pytest
 from typer.testing import CliRunner
 
 from ethereal.cli import app
-from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
 from ethereal_study import cells as cells_module
 from ethereal_study import tables
 from ethereal_study.cells import MACHINES, basis, compute, prepare
 from ethereal_study.run import grid, run
+from ethereal_study.sets.npz import write_npz
 from ethereal_study.settings import SETTINGS
 from ethereal_study.store import Cell, Store
 from ethereal_study.table import statistics
@@ -345,7 +345,7 @@ def test_without_a_network_one_download_is_tried(call, monkeypatch):
         raise requests.ConnectionError("no route")
 
     monkeypatch.setattr(requests, "get", get)
-    monkeypatch.setattr("ethereal.datasets.sets.download.WAIT", 0.0)
+    monkeypatch.setattr("ethereal_study.sets.download.WAIT", 0.0)
     result = call("table1", code=0)
     assert len({url.rsplit("/", 1)[-1] for url in tried}) == 1
     said = [line for line in result.stderr.splitlines() if "left out" in line]

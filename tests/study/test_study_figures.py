@@ -13,11 +13,11 @@ import pytest
 from sklearn.datasets import load_digits
 
 import ethereal
-from ethereal.datasets.dataset import write_npz
 from ethereal.model import Model
 from ethereal.tuning import Setup
 from ethereal_study import figures, frontier
 from ethereal_study.baselines.boosted import missing_tools
+from ethereal_study.sets.npz import write_npz
 from small_sets import small_set
 
 

@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 
-from ethereal.datasets.sets import registry
+from ethereal_study.sets import registry
 
 
 def zipped(files: Mapping[str, str | bytes]) -> bytes:
@@ -236,7 +236,7 @@ def serving() -> Iterator[Site]:
         server.server_close()
 
 
-def small_source(name: str, site: Site, members: int | None = None) -> registry.Source:
+def small_source(name: str, site: Site, members: int | None = None) -> registry.PublishedSource:
     """The source of a set, its files taken from the site, with as many members as the small archive has."""
     source = registry.SOURCES[name]
     files = tuple(replace(f, urls=(site.url + f.name,), hash=None) for f in source.files)

@@ -21,10 +21,10 @@ import numpy as np
 
 from ethereal import EtherealClassifier, export
 from ethereal.base.atomic import write_text
-from ethereal.datasets.dataset import Dataset, write_npz
-from ethereal.datasets.sets.registry import DatasetError
+from ethereal.datasets.catalogue import Dataset, DatasetError
 from ethereal.runs.folder import RunFolder
 from ethereal.train.checkpoint import Checkpoint, Progress
+from ethereal_study.sets.npz import write_npz
 from ethereal_study.store import Cell, Store
 
 EXPORTS = {

@@ -27,17 +27,17 @@ from ethereal import Model
 from ethereal.adapt import Votes
 from ethereal.adapt.learning import RefusedState
 from ethereal.base.npz import NpzError, read_arrays
-from ethereal.datasets.dataset import read_npz
+from ethereal.datasets.catalogue import DatasetError
 from ethereal.datasets.files import read_table
-from ethereal.datasets.sets import parsers, registry
-from ethereal.datasets.sets.archive import Archive, read_gzip
-from ethereal.datasets.sets.registry import DatasetError
 from ethereal.datasets.tables import TableError, open_table
 from ethereal.model.codes import CodeError, compact, from_bytes, redress, to_bytes
 from ethereal.model.codes.compact import Payload
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.runs.folder import RunFolder
 from ethereal.train.checkpoint import Checkpoint, CheckpointError
+from ethereal_study.sets import parsers, registry
+from ethereal_study.sets.archive import Archive, read_gzip
+from ethereal_study.sets.npz import read_npz
 from ethereal_study.store import Cell, Store
 
 FOLDER = Path(tempfile.mkdtemp(prefix="ethereal-fuzz-"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ethereal.datasets.dataset import Dataset
+from ethereal.datasets.catalogue import Dataset
 
 
 def small_set(name, *, n_rows=120, n_features=6, n_classes=3, seed=0):

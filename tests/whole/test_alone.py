@@ -25,7 +25,8 @@ BLOCKED = """
 import sys
 sys.modules["ethereal_bounds"] = sys.modules["ethereal_study"] = None
 from ethereal.cli import app
-for words in ("--help", "measure m.etm --layout compact", "run t.csv --label y --paper"):
+words_of = ("--help", "measure m.etm --layout compact", "datasets", "run t.csv --label y --paper", "run har")
+for words in words_of:
     try:
         app(words.split())
     except SystemExit:
@@ -77,9 +78,13 @@ def test_commands_say_what_is_missing(tmp_path):
     )
     command = [sys.executable, "-c", BLOCKED]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    listed, measured = done.stdout.split("NEXT")[:2]
+    listed, measured, sets = done.stdout.split("NEXT")[:3]
     assert "measure" in listed
     assert "benchmark" not in listed
     assert "RAM" in measured
     assert NOT_INSTALLED in " ".join(measured.split())
+    assert "digits" in sets
+    assert "har" not in sets.split()
     assert "--paper needs the package ethereal_study" in done.stderr
+    assert "'har' is neither a file nor a data set" in done.stderr
+    assert "public sets come with the package ethereal_study" in " ".join(done.stderr.split())

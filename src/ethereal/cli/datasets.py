@@ -47,7 +47,7 @@ def fetch_datasets(
 ) -> None:
     """Download data sets and keep each as NAME.npz in the data folder."""
     from ethereal import datasets
-    from ethereal.datasets.sets.registry import Unreachable
+    from ethereal.datasets.catalogue import Unreachable
 
     wanted = datasets.names() if names == ["all"] else names
     try:

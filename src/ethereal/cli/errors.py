@@ -32,7 +32,7 @@ def reported() -> Iterator[None]:
         raise typer.Exit(1) from error
     except (ImportError, ValueError, TypeError, RuntimeError) as error:  # the first says what to install
         if isinstance(error, RuntimeError):
-            from ethereal.datasets.sets.registry import DatasetError  # loads what takes a second
+            from ethereal.datasets.catalogue import DatasetError  # loads what takes a second
 
             if not isinstance(error, DatasetError):
                 raise

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING
 from ethereal.base.package import loader
 
 if TYPE_CHECKING:
-    from ethereal.datasets.catalogue import Status, fetch, folder, load, names, status
-    from ethereal.datasets.dataset import Dataset
-    from ethereal.datasets.sets.registry import DatasetError
+    from ethereal.datasets.catalogue import Dataset, DatasetError, Status, fetch, folder, load, names, status
 
 __all__ = ["Dataset", "DatasetError", "Status", "fetch", "folder", "load", "names", "status"]
 
-_HOMES = {"catalogue": "Status fetch folder load names status", "dataset": "Dataset"}
-__getattr__ = loader(__name__, _HOMES | {"sets.registry": "DatasetError"})
+__getattr__ = loader(__name__, {"catalogue": " ".join(__all__)})

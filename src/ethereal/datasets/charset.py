@@ -12,9 +12,9 @@ _SHEET = "Open it in its program, and save it as CSV."
 _OTHERS = (
     (b"PK\x03\x04", "an Excel or zip file", _SHEET),
     (b"\xd0\xcf\x11\xe0", "an old Excel file", _SHEET),
-    (b"\x1f\x8b", "compressed by gzip", "Unpack it first, for example with gunzip."),
-    (b"BZh", "compressed by bzip2", "Unpack it first, for example with bunzip2."),
-    (b"\xfd7zXZ", "compressed by xz", "Unpack it first, for example with unxz."),
+    (b"\x1f\x8b", "one compressed by gzip", "Unpack it first, for example with gunzip."),
+    (b"BZh", "one compressed by bzip2", "Unpack it first, for example with bunzip2."),
+    (b"\xfd7zXZ", "one compressed by xz", "Unpack it first, for example with unxz."),
     (b"PAR1", "a Parquet file", "Let its name end in .parquet."),
     (b"\x93NUMPY", "a numpy file", "Let its name end in .npy."),
     (b"SQLite", "a database", "Write the table to a CSV file."),
@@ -22,8 +22,6 @@ _OTHERS = (
     (b'{"', "a JSON file", "Write the table to a CSV file."),
     (b'[{"', "a JSON file", "Write the table to a CSV file."),
 )
-
-
 _CALLED = {
     "latin-1": "Latin-1",
     "cp1252": "Windows-1252",
@@ -53,9 +51,7 @@ def other_kind(path: Path) -> str | None:
         start = file.read(16)
     for signature, kind, remedy in _OTHERS:
         if start.startswith(signature):
-            return f"it is not a text file but {kind}. {remedy}".replace(
-                "but compressed", "but one compressed"
-            )
+            return f"it is not a text file but {kind}. {remedy}"
     return None
 
 
@@ -72,8 +68,7 @@ def fault(path: Path, *, whole: bool) -> str | None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     with open(path, "rb") as file:
         piece, start = file.read(_PIECE), 0
-        other = _sixteen_bits(piece)
-        if other is not None:
+        if (other := _sixteen_bits(piece)) is not None:
             return f"it is not UTF-8 but seems to be UTF-16. Give encoding={other!r}."
         while piece:
             if (zero := piece.find(0)) >= 0:

@@ -10,7 +10,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,17 +35,277 @@ from ethereal.datasets.tables import (
     values_of,
 )
 
-THOUSANDS = re.compile(r"[-+]?\d{1,3}([., '_\u00a0\u2019\u202f]\d{3})+([.,]\d+)?")
+_THOUSANDS = re.compile(r"[-+]?\d{1,3}([., '_\u00a0\u2019\u202f]\d{3})+([.,]\d+)?")
 
 
-class CsvLines(Table):
-    """What both readers of a CSV know, and the slow one of them."""
+_BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
+_CELL_BYTES = 64  # a block must hold a line
+SEPARATORS = ",;\t|"
+_LONG_LINE = 1 << 16  # characters
+_SEPARATOR_LINE = re.compile(r"sep=(.)\s*")  # that Excel takes and leaves out
+_COMMENT = "#"
 
-    _encoding: str | None  # None is UTF-8
-    _decimal: str
-    _separator: str
-    _skipped: int  # lines before the names
-    _header_lines: int  # of the names, 0 without names
+
+class CsvTable(Table):
+    """Text with a line per row. The separator is the one of SEPARATORS that the first line has most."""
+
+    def __init__(
+        self, path: Path, header: bool = True, encoding: str | None = None, decimal: str = "."
+    ) -> None:
+        pyarrow_for(path)
+        self.path, self._encoding, self._decimal = path, encoding, decimal  # no encoding is UTF-8
+        if decimal not in (".", ","):
+            raise TableError(f"decimal is {decimal!r}. It must be a point or a comma.")
+        try:
+            codecs.lookup(encoding or "utf-8")
+        except LookupError:
+            known = "Give one such as latin-1, cp1252 or utf-16."
+            raise TableError(f"encoding is {encoding!r}. {known}") from None
+        if path.stat().st_size == 0:
+            raise TableError(f"{path}: the file is empty. It should hold names of columns, and rows.")
+        if (other := charset.other_kind(path)) is not None:
+            raise TableError(f"{path}: {other}")
+        if encoding is None and (marked := charset.marked(path)) is not None:
+            self._encoding = marked
+        elif encoding is None and (why := charset.fault(path, whole=False)) is not None:
+            raise TableError(f"{path}: {why}")
+        try:
+            first, cells = self._first_record(header)
+        except UnicodeError as error:
+            raise self._not_written(error) from error
+        self.n_columns = check_columns(path, len(cells))
+        if self._header_lines > 1 and (found := self._fault([])):  # a quote in the names lacks its end
+            raise found
+        self.names = None
+        if header:
+            self.names = tuple(cell.strip() or unnamed(i) for i, cell in enumerate(cells))
+            repeated = {name for name, n in Counter(self.names).items() if n > 1 and is_number(name)}
+            if repeated:
+                hint = "If the first line is a row, give header=False."
+                raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once. {hint}")
+            if all(is_number(cell) for cell in cells):
+                what = (
+                    f"the first line, {first.strip()[:60]!r}, holds numbers instead of the names of columns"
+                )
+                raise TableError(f"{path}: {what}. Add a line of names, or give header=False.")
+            if self._tells_kinds():
+                what = "lines 2 and 3 hold kinds and roles of the columns, as Orange writes them"
+                raise TableError(f"{path}: {what}. Take these two lines out.")
+
+    def _tells_kinds(self) -> bool:
+        """Whether two lines below the names say what the columns are."""
+        with self._text() as file:  # a cell of any length may follow
+            lines = (file.readline(_LONG_LINE).strip("\r\n") for _ in range(3))
+            _, kinds, marks = (line.split(self._separator) for line in lines)
+        roles = {cell.strip() for cell in marks}
+        return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(kinds)
+
+    def _first_record(self, header: bool) -> tuple[str, list[str]]:
+        """Return the first line and the cells of the first record, and find the separator by them."""
+        self._skipped = 0  # lines before the names
+        with self._text() as file:
+            n_before, comment, first, separator = 0, "", file.readline(), None
+            if (found := _SEPARATOR_LINE.fullmatch(first)) is not None:
+                n_before, first, separator = 1, file.readline(), found[1]
+            while first.startswith(_COMMENT):
+                n_before, comment, first = n_before + 1, first, file.readline()
+        if not first.strip():
+            what = "the first line is empty. It should hold the names of the columns. Take it out."
+            if n_before and not first:
+                what = f"has no rows below {n_before} lines of comments. Add some."
+            raise TableError(f"{self.path}: {what}")
+        self._separator = separator or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
+        if header and comment and separator is None and (names := self._names_in_comment(comment, first)):
+            self._skipped, self._header_lines = n_before - 1, 1
+            return comment, names
+        self._skipped = n_before
+        with self._text() as file:
+            last, cells = self._record(file, 0)
+        self._header_lines = last - n_before if header else 0  # of the names
+        return first, cells
+
+    def _names_in_comment(self, comment: str, first: str) -> list[str] | None:
+        """Return the names in a comment above the first row, as `numpy.savetxt` writes them."""
+        names, row = (next(csv.reader([line], delimiter=self._separator)) for line in (comment, first))
+        names[0] = names[0].lstrip(_COMMENT)
+        is_row = len(names) == len(row) > 1 and any(map(is_number, row)) and not any(map(is_number, names))
+        return names if is_row else None
+
+    def chunks(
+        self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
+    ) -> Iterator[Chunk]:
+        """Rows, a block of a few megabytes at a time."""
+        import pyarrow as pa
+
+        if not self._has_rows():
+            return
+        first, is_checked, numeric = 0, False, [i for i in columns if i not in categories]
+        try:
+            texts = [i for i in columns if i in categories] + ([] if label is None else [label])
+            types = {i: pa.bool_() if self._inferred[i] == pa.bool_() else pa.float64() for i in numeric}
+            types |= dict.fromkeys(texts, pa.string())
+            with self._reader(types) as (file, reader):
+                size = file.size()
+                for batch in reader:
+                    X = np.empty((batch.num_rows, 0))
+                    if columns:
+                        X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
+                    if not is_checked and np.isinf(X).any():  # 1e400 is read as infinite, as "inf" is
+                        is_checked = True
+                        if (found := self._fault(numeric)) is not None:
+                            raise found
+                    labels = None if label is None else values_of(batch.column(f"c{label}"))
+                    if labels is not None:
+                        labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
+                    yield Chunk(X, labels, first, file.tell() / size)
+                    first += batch.num_rows
+            self._check_quotes(first)
+        except pa.ArrowInvalid as error:
+            raise self._fault(numeric) or TableError(f"{self.path}: {error}") from error
+
+    def categories(self, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """Return the names in columns of text, judged by the first block.
+
+        A column in which most cells are numbers is not one of them, so that a wrong cell is found.
+        """
+        import pyarrow as pa
+
+        if not self._has_rows():
+            return {}
+        found = {}
+        try:
+            texts = [i for i in columns if not _is_numeric(self._inferred[i])]
+            for i, counts in self._count_texts(texts).items() if texts else ():
+                n_rows = sum(counts.values())
+                n_numbers = sum(n for cell, n in counts.items() if _is_like_number(cell))
+                if n_rows and n_numbers == n_rows:
+                    raise self._fault([i]) or TableError(f"{self.path}: {self.column(i)} is not of numbers")
+                if 2 * n_numbers <= n_rows:
+                    found[i] = self.names_in(i, list(counts), n_rows)
+        except pa.ArrowInvalid as error:
+            raise self._fault([]) or TableError(f"{self.path}: {error}") from error
+        return found
+
+    def _count_texts(self, columns: Sequence[int]) -> dict[int, Counter[str]]:
+        """How often each text is in some columns, without missing values."""
+        import pyarrow as pa
+
+        counts: dict[int, Counter[str]] = {i: Counter() for i in columns}
+        n_rows = 0
+        with self._reader(dict.fromkeys(columns, pa.string())) as (_, reader):
+            for batch in reader:
+                n_rows += batch.num_rows
+                for i in columns:
+                    count_texts(counts[i], batch.column(f"c{i}"))
+        self._check_quotes(n_rows)
+        return counts
+
+    @cached_property
+    def _inferred(self) -> list[Any]:
+        """Arrow's types of all columns, judged by the first lines."""
+        import pyarrow.csv
+
+        size = max(_BLOCK_BYTES, _CELL_BYTES * self.n_columns)
+        with self._text() as file:
+            head = file.read(size)
+        if len(head) == size:
+            head = head[: head.rfind("\n") + 1] or head
+        read, parse, convert = self._options()
+        read.skip_rows -= self._skipped  # which `_text` has left out
+        parse.invalid_row_handler = lambda row: "skip"  # a later reader says what is wrong
+        # Not a streaming reader, whose thread would still be reading ahead.
+        found = pyarrow.csv.read_csv(io.BytesIO(head.encode()), read, parse, convert)
+        return list(found.schema.types)
+
+    def _options(self, types: Mapping[int, Any] | None = None) -> tuple[Any, Any, Any]:
+        """Return Arrow's options for the columns that have types, or for all columns."""
+        import pyarrow.csv
+
+        keys = [f"c{i}" for i in range(self.n_columns)]
+        read = pyarrow.csv.ReadOptions(
+            block_size=max(_BLOCK_BYTES, _CELL_BYTES * self.n_columns),
+            use_threads=False,
+            column_names=keys,
+            skip_rows=self._skipped + self._header_lines,
+        )
+        parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
+        convert = pyarrow.csv.ConvertOptions(
+            column_types={keys[i]: kind for i, kind in (types or {}).items()},
+            include_columns=[keys[i] for i in types or range(self.n_columns)],
+            null_values=list(NULLS),
+            decimal_point=self._decimal,
+        )
+        return read, parse, convert
+
+    def place(self, row: int) -> str:
+        """Line of a row, counted from 1."""
+        with self._text() as file:
+            return f"line {self._record(file, row + (self._header_lines > 0))[0]}"
+
+    @contextmanager
+    def _reader(self, types: Mapping[int, Any]) -> Iterator[tuple[Any, Any]]:
+        """Open the file in UTF-8, and a reader of the columns that have types, which reads ahead.
+
+        A thread of Arrow does that, and may still do so when the process ends after an error. It must not
+        need the interpreter then, so it gets neither a file of Python nor a character set to decode.
+        """
+        import pyarrow as pa
+        import pyarrow.csv
+
+        path = self.path if self._encoding is None else self._in_utf8
+        with (
+            pa.OSFile(os.fspath(path), "rb") as file,
+            pyarrow.csv.open_csv(file, *self._options(types)) as reader,
+        ):
+            yield file, reader
+
+    @cached_property
+    def _in_utf8(self) -> Path:
+        """A copy in UTF-8, which lasts as long as this object."""
+        self._folder = TemporaryDirectory(prefix="ethereal-")
+        path = Path(self._folder.name, "table.csv")
+        try:
+            with (
+                open(self.path, encoding=self._encoding, newline="") as text,
+                open_atomically(path, is_cache=True) as copy,
+            ):
+                while piece := text.read(_BLOCK_BYTES):
+                    copy.write(piece.encode())
+        except UnicodeError as error:
+            raise self._not_written(error) from error
+        return path
+
+    def _not_written(self, error: UnicodeError) -> TableError:
+        what = f"it is not written in {self._encoding} ({error})"
+        return TableError(f"{self.path}: {what}. Give another encoding=.")
+
+    def _check_quotes(self, n_rows: int) -> None:
+        """Refuse quotes that are not closed or hold whole rows, which Arrow reads as one cell.
+
+        Reading line by line is slow, so it is only done where quotes come in an odd number, or where there
+        are quotes and more lines than rows.
+        """
+        n_lines, n_quotes = self._counted
+        is_longer = n_rows < n_lines - self._skipped - self._header_lines
+        if n_quotes and (is_longer or n_quotes % 2) and (found := self._fault([])):
+            raise found
+
+    @cached_property
+    def _counted(self) -> tuple[int, int]:
+        """Number of line ends and of quotes."""
+        n_lines = n_returns = n_quotes = 0
+        with open(self.path, "rb") as file:
+            while piece := file.read(_BLOCK_BYTES):
+                n_quotes += piece.count(b'"')
+                n_lines += piece.count(b"\n")
+                n_returns += piece.count(b"\r") if n_lines == 0 else 0
+        return n_lines or n_returns, n_quotes
+
+    def _has_rows(self) -> bool:
+        with self._text() as file, suppress(StopIteration):
+            self._record(file, int(self._header_lines > 0))
+            return True
+        return False
 
     def ends_within_a_line(self) -> bool:
         """Whether the last line has no end and may be cut off."""
@@ -87,18 +347,16 @@ class CsvLines(Table):
             limit = f"{csv.field_size_limit():,}"
             why = f"a cell that begins here has more than {limit} characters. A quote may lack its end."
         elif last > first:
-            why = (
-                f"a quote opens here and is closed in line {last}, in the middle of a cell. Mend one of them."
-            )
+            closed = f"a quote opens here and is closed in line {last}"
+            why = f"{closed}, in the middle of a cell. Mend one of them."
         return TableError(f"{self.path}, line {first}: {why}")
 
     def _holds_rows(self, cell: str) -> bool:
         """Whether a cell of several lines has rows of the table in it, most of them numbers."""
         lines = cell.splitlines()[1:]  # the first one begins within a row
         rows = [next(csv.reader([line], delimiter=self._separator), []) for line in lines]
-        return any(
-            len(row) == self.n_columns > 1 and 2 * sum(map(is_number, row)) >= self.n_columns for row in rows
-        )
+        n = self.n_columns
+        return any(len(row) == n > 1 and 2 * sum(map(is_number, row)) >= n for row in rows)
 
     def _fault(self, columns: Sequence[int]) -> TableError | None:
         """Say what is wrong with the first line that cannot be read."""
@@ -115,12 +373,11 @@ class CsvLines(Table):
                         closed = f"a quote opens here and is closed in line {self._skipped + end}"
                         return TableError(f"{where}: {closed}, with whole rows between. Mend one of them.")
                     if len(cells) != self.n_columns:
-                        cut = not file.read(1) and self.ends_within_a_line()
-                        why = ". The file ends there, in mid-line. It seems to be cut off." if cut else ""
-                        return TableError(
-                            f"{where}: {len(cells)} values where the first line has {self.n_columns}"
-                            f"{why or '. Mend the line. Values with a separator in them need quotes.'}"
-                        )
+                        why = "Mend the line. Values with a separator in them need quotes"
+                        if not file.read(1) and self.ends_within_a_line():
+                            why = "The file ends there, in mid-line. It seems to be cut off"
+                        what = f"{len(cells)} values where the first line has {self.n_columns}"
+                        return TableError(f"{where}: {what}. {why}.")
                     if number == 0 and self._header_lines:
                         continue
                     for i in columns:
@@ -135,7 +392,7 @@ class CsvLines(Table):
                             remedy = "Make it a number, leave the cell empty, or leave the column out"
                             remedy = f"{remedy} with drop=[{name!r}]."
                             remedy = "If that is a decimal comma, give decimal=','." if comma else remedy
-                            if THOUSANDS.fullmatch(cell):
+                            if _THOUSANDS.fullmatch(cell):
                                 groups = "If signs in it separate thousands, take them out."
                                 remedy = f"{groups} {remedy}" if comma else groups
                             what = f"{self.column(i)} has {cell[:40]!r}, which is not a number"
@@ -143,281 +400,6 @@ class CsvLines(Table):
             except csv.Error as error:
                 return self._broken(end + 1, reader.line_num, error)
         return None
-
-
-_BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
-_CELL_BYTES = 64  # a block must hold a line
-SEPARATORS = ",;\t|"
-_LONG_LINE = 1 << 16  # characters
-_SEPARATOR_LINE = re.compile(r"sep=(.)\s*")  # that Excel takes and leaves out
-_COMMENT = "#"
-
-
-class CsvTable(CsvLines):
-    """Text with a line per row. The separator is the one of SEPARATORS that the first line has most."""
-
-    def __init__(
-        self, path: Path, header: bool = True, encoding: str | None = None, decimal: str = "."
-    ) -> None:
-        pyarrow_for(path)
-        self.path, self._encoding, self._decimal = path, encoding, decimal
-        _check_options(encoding, decimal)
-        if path.stat().st_size == 0:
-            raise TableError(f"{path}: the file is empty. It should hold names of columns, and rows.")
-        if (other := charset.other_kind(path)) is not None:
-            raise TableError(f"{path}: {other}")
-        if encoding is None and (marked := charset.marked(path)) is not None:
-            self._encoding = marked
-        elif encoding is None and (why := charset.fault(path, whole=False)) is not None:
-            raise TableError(f"{path}: {why}")
-        try:
-            first, cells = self._first_record(header)
-        except UnicodeError as error:
-            raise TableError(
-                f"{path}: it is not written in {encoding} ({error}). Give another encoding=."
-            ) from error
-        self.n_columns = check_columns(path, len(cells))
-        if self._header_lines > 1 and (found := self._fault([])):  # a quote in the names lacks its end
-            raise found
-        self.names = None
-        if header:
-            self.names = tuple(cell.strip() or unnamed(i) for i, cell in enumerate(cells))
-            repeated = {name for name, n in Counter(self.names).items() if n > 1 and is_number(name)}
-            if repeated:
-                hint = "If the first line is a row, give header=False."
-                raise TableError(f"{path}: the column name {min(repeated)!r} occurs more than once. {hint}")
-            if all(is_number(cell) for cell in cells):
-                raise TableError(
-                    f"{path}: the first line, {first.strip()[:60]!r}, holds numbers instead of the names of "
-                    "columns. Add a line of names, or give header=False."
-                )
-            if self._tells_kinds():
-                what = "lines 2 and 3 hold kinds and roles of the columns, as Orange writes them"
-                raise TableError(f"{path}: {what}. Take these two lines out.")
-
-    def _tells_kinds(self) -> bool:
-        """Whether two lines below the names say what the columns are."""
-        with self._text() as file:  # a cell of any length may follow
-            _, kinds, marks = (
-                file.readline(_LONG_LINE).strip("\r\n").split(self._separator) for _ in range(3)
-            )
-        roles = {cell.strip() for cell in marks}
-        return bool(roles & {"class", "meta"}) and roles <= {"", "class", "meta", "ignore"} and all(kinds)
-
-    def _first_record(self, header: bool) -> tuple[str, list[str]]:
-        """Return the first line and the cells of the first record, and find the separator by them."""
-        self._skipped = 0  # lines before the names
-        with self._text() as file:
-            n_before, comment, first, separator = 0, "", file.readline(), None
-            if (found := _SEPARATOR_LINE.fullmatch(first)) is not None:
-                n_before, first, separator = 1, file.readline(), found[1]
-            while first.startswith(_COMMENT):
-                n_before, comment, first = n_before + 1, first, file.readline()
-        if not first.strip():
-            what = "the first line is empty. It should hold the names of the columns"
-            if n_before and not first:
-                raise TableError(f"{self.path}: has no rows below {n_before} lines of comments. Add some.")
-            raise TableError(f"{self.path}: {what}. Take it out.")
-        self._separator = separator or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
-        is_named = header and comment and separator is None
-        names = self._names_in_comment(comment, first) if is_named else None
-        self._skipped = n_before - (names is not None)
-        if names is not None:
-            self._header_lines = 1
-            return comment, names
-        with self._text() as file:
-            last, cells = self._record(file, 0)
-        self._header_lines = last - self._skipped if header else 0
-        return first, cells
-
-    def _names_in_comment(self, comment: str, first: str) -> list[str] | None:
-        """Return the names in a comment above the first row, as `numpy.savetxt` writes them."""
-        names, row = (next(csv.reader([line], delimiter=self._separator)) for line in (comment, first))
-        names[0] = names[0].lstrip(_COMMENT)
-        is_row = len(names) == len(row) > 1 and any(map(is_number, row)) and not any(map(is_number, names))
-        return names if is_row else None
-
-    def chunks(
-        self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
-    ) -> Iterator[Chunk]:
-        """Rows, a block of a few megabytes at a time."""
-        import pyarrow as pa
-
-        first, is_checked = 0, False
-        if not self._has_rows():
-            return
-        try:
-            inferred = self._inferred
-            types = {i: pa.bool_() if inferred[i] == pa.bool_() else pa.float64() for i in columns}
-            types |= dict.fromkeys([i for i in columns if i in categories], pa.string())
-            types |= {} if label is None else {label: pa.string()}
-            with self._file() as file, self._reader(file, types) as reader:
-                size = file.size()
-                for batch in reader:
-                    X = np.empty((batch.num_rows, 0))
-                    if columns:
-                        X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
-                    if not is_checked and np.isinf(X).any():  # 1e400 is read as infinite, as "inf" is
-                        is_checked = True
-                        if (found := self._fault([i for i in columns if i not in categories])) is not None:
-                            raise found
-                    labels = None
-                    if label is not None:
-                        labels = values_of(batch.column(f"c{label}"))
-                        labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
-                    yield Chunk(X, labels, first, file.tell() / size)
-                    first += batch.num_rows
-            self._check_quotes(first)
-        except pa.ArrowInvalid as error:
-            numeric = [i for i in columns if i not in categories]
-            raise self._fault(numeric) or TableError(f"{self.path}: {error}") from error
-
-    def categories(self, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
-        """Return the names in columns of text, judged by the first block.
-
-        A column in which most cells are numbers is not one of them, so that a wrong cell is found.
-        """
-        import pyarrow as pa
-
-        if not self._has_rows():
-            return {}
-        found = {}
-        try:
-            texts = [i for i in columns if not _is_numeric(self._inferred[i])]
-            for i, counts in self._count_texts(texts).items():
-                n_rows = sum(counts.values())
-                n_numbers = sum(n for cell, n in counts.items() if _is_like_number(cell))
-                if n_rows and n_numbers == n_rows:
-                    raise self._fault([i]) or TableError(f"{self.path}: {self.column(i)} is not of numbers")
-                if 2 * n_numbers <= n_rows:
-                    found[i] = self.names_in(i, list(counts), n_rows)
-        except pa.ArrowInvalid as error:
-            raise self._fault([]) or TableError(f"{self.path}: {error}") from error
-        return found
-
-    def _count_texts(self, columns: Sequence[int]) -> dict[int, Counter[str]]:
-        """How often each text is in some columns, without missing values."""
-        import pyarrow as pa
-
-        counts: dict[int, Counter[str]] = {i: Counter() for i in columns}
-        if not columns:
-            return counts
-        n_rows = 0
-        with self._file() as file, self._reader(file, dict.fromkeys(columns, pa.string())) as reader:
-            for batch in reader:
-                n_rows += batch.num_rows
-                for i in columns:
-                    count_texts(counts[i], batch.column(f"c{i}"))
-        self._check_quotes(n_rows)
-        return counts
-
-    @cached_property
-    def _inferred(self) -> list[Any]:
-        """Arrow's types of all columns, judged by the first lines."""
-        import pyarrow.csv
-
-        size = max(_BLOCK_BYTES, _CELL_BYTES * self.n_columns)
-        with self._text() as file:
-            head = file.read(size)
-        if len(head) == size:
-            head = head[: head.rfind("\n") + 1] or head
-        read, parse, convert = self._options()
-        read.skip_rows -= self._skipped  # which `_text` has left out
-        parse.invalid_row_handler = lambda row: "skip"  # a later reader says what is wrong
-        # Not a streaming reader, whose thread would still be reading ahead.
-        found = pyarrow.csv.read_csv(io.BytesIO(head.encode()), read, parse, convert)
-        return list(found.schema.types)
-
-    def _reader(self, file: Any, types: Mapping[int, Any]) -> Any:
-        """Return a reader of the columns that have types."""
-        import pyarrow.csv
-
-        return pyarrow.csv.open_csv(file, *self._options(types))
-
-    def _options(self, types: Mapping[int, Any] | None = None) -> tuple[Any, Any, Any]:
-        """Return Arrow's options for the columns that have types, or for all columns."""
-        import pyarrow.csv
-
-        keys = [f"c{i}" for i in range(self.n_columns)]
-        read = pyarrow.csv.ReadOptions(
-            block_size=max(_BLOCK_BYTES, _CELL_BYTES * self.n_columns),
-            use_threads=False,
-            column_names=keys,
-            skip_rows=self._skipped + self._header_lines,
-        )
-        parse = pyarrow.csv.ParseOptions(delimiter=self._separator, newlines_in_values=True)
-        convert = pyarrow.csv.ConvertOptions(
-            column_types={keys[i]: kind for i, kind in (types or {}).items()},
-            include_columns=[keys[i] for i in types or range(self.n_columns)],
-            null_values=list(NULLS),
-            decimal_point=self._decimal,
-        )
-        return read, parse, convert
-
-    def place(self, row: int) -> str:
-        """Line of a row, counted from 1."""
-        with self._text() as file:
-            return f"line {self._record(file, row + (self._header_lines > 0))[0]}"
-
-    @contextmanager
-    def _file(self) -> Iterator[Any]:
-        """Open the file, in UTF-8, for a reader that reads ahead.
-
-        A thread of Arrow does that, and may still do so when the process ends after an error. It must not
-        need the interpreter then, so it gets neither a file of Python nor a character set to decode.
-        """
-        import pyarrow as pa
-
-        path = self.path if self._encoding is None else self._in_utf8
-        with pa.OSFile(os.fspath(path), "rb") as file:
-            yield file
-
-    @cached_property
-    def _in_utf8(self) -> Path:
-        """A copy in UTF-8, which lasts as long as this object."""
-        self._folder = TemporaryDirectory(prefix="ethereal-")
-        path = Path(self._folder.name, "table.csv")
-        try:
-            with (
-                open(self.path, encoding=self._encoding, newline="") as text,
-                open_atomically(path, is_cache=True) as copy,
-            ):
-                while piece := text.read(_BLOCK_BYTES):
-                    copy.write(piece.encode())
-        except UnicodeError as error:
-            what = f"it is not written in {self._encoding} ({error})"
-            raise TableError(f"{self.path}: {what}. Give another encoding=.") from error
-        return path
-
-    def _check_quotes(self, n_rows: int) -> None:
-        """Refuse quotes that are not closed or hold whole rows, which Arrow reads as one cell.
-
-        Reading line by line is slow, so it is only done where quotes come in an odd number, or where there
-        are quotes and more lines than rows.
-        """
-        n_lines, n_quotes = self._counted
-        is_longer = n_rows < n_lines - self._skipped - self._header_lines
-        if n_quotes and (is_longer or n_quotes % 2) and (found := self._fault([])):
-            raise found
-
-    @cached_property
-    def _counted(self) -> tuple[int, int]:
-        """Number of line ends and of quotes."""
-        n_lines = n_returns = n_quotes = 0
-        with open(self.path, "rb") as file:
-            while piece := file.read(_BLOCK_BYTES):
-                n_quotes += piece.count(b'"')
-                n_lines += piece.count(b"\n")
-                n_returns += piece.count(b"\r") if n_lines == 0 else 0
-        return n_lines or n_returns, n_quotes
-
-    def _has_rows(self) -> bool:
-        with self._text() as file:
-            try:
-                self._record(file, int(self._header_lines > 0))
-            except StopIteration:
-                return False
-        return True
 
 
 def unnamed(index: int) -> str:
@@ -429,15 +411,6 @@ def unnamed(index: int) -> str:
     return f"column {index + 1}"
 
 
-def _check_options(encoding: str | None, decimal: str) -> None:
-    if decimal not in (".", ","):
-        raise TableError(f"decimal is {decimal!r}. It must be a point or a comma.")
-    try:
-        codecs.lookup(encoding or "utf-8")
-    except LookupError:
-        raise TableError(f"encoding is {encoding!r}. Give one such as latin-1, cp1252 or utf-16.") from None
-
-
 def _is_like_number(cell: str) -> bool:
     """Whether a cell is meant as a number, in any digits, with a decimal comma or with signs for thousands.
 
@@ -447,7 +420,7 @@ def _is_like_number(cell: str) -> bool:
     try:
         float(cell.replace(",", ".", 1))
     except ValueError:
-        return THOUSANDS.fullmatch(cell) is not None
+        return _THOUSANDS.fullmatch(cell) is not None
     return True
 
 

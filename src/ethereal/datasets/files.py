@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.messages import say
 from ethereal.base.npz import NpzError, read_arrays, unpacked_bytes
+from ethereal.datasets import catalogue
 from ethereal.datasets.csv_table import CsvTable, unnamed
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.rows import Rows
@@ -73,16 +74,16 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
     (array([[1.5, 3. ],
            [0.5, 4. ]]), array(['rose', 'tulip'], dtype='<U5'), ('width', 'height'))
     """
-    from ethereal import datasets
-
     path = Path(source)
-    if source in datasets.names() and not path.exists():
+    if not path.exists() and source in catalogue.names():
         return _data_set(source, options)
     if path.suffix.lower() == ".npz":
         return _npz(path, options)
     if not path.suffix and not path.exists():
-        near = difflib.get_close_matches(source, datasets.names(), 1)
-        hint = f"Did you mean {near[0]!r}?" if near else f"Data sets are {', '.join(datasets.names())}."
+        known = catalogue.names()
+        near = difflib.get_close_matches(source, known, 1)
+        others = f"Data sets are {', '.join(known)}.{catalogue.missing_sets()}"
+        hint = f"Did you mean {near[0]!r}?" if near else others
         raise TableError(f"{source!r} is neither a file nor a data set. {hint}")
     table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
     return _read_rows(table, source, *_choose_columns(table, source, options), options.large)
@@ -91,15 +92,13 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
 def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[list[int], int, int | None]:
     """Columns of the features, of the label and of the groups."""
     if options.label is None:
-        raise TableError(
-            f"{source}: say which column holds the labels with label=COLUMN. {all_columns(table)}"
-        )
+        what = "say which column holds the labels with label=COLUMN"
+        raise TableError(f"{source}: {what}. {all_columns(table)}")
     target = column_index(table, options.label, "label")
-    left_out = {target, *columns_named(table, options.drop or ())}
     grouped = None if options.group is None else column_index(table, options.group, "group")
     if grouped == target:
         raise TableError(f"{source}: group= and label= are both {options.label!r}. Name two columns.")
-    left_out |= set() if grouped is None else {grouped}
+    left_out = {target, grouped, *columns_named(table, options.drop or ())}
     features = [i for i in range(table.n_columns) if i not in left_out]
     if not features:
         raise TableError(f"{source}: no column is left to learn from. {all_columns(table)}")
@@ -122,10 +121,11 @@ def _read_rows(
     if not labelled.all():
         left = len(labels) - int(labelled.sum())
         say(f"note: {source}: {left} rows without a label are left out", err=True)
+    labels = labels if labelled.all() else labels[labelled]
     if isinstance(table, CsvTable):
-        _check_first_line(table, features, target, labels[labelled], categories)
+        _check_first_line(table, features, target, labels, categories)
     groups = None if grouped is None else _column(table, grouped)[labelled]
-    y = labels_from(labels if labelled.all() else labels[labelled])
+    y = labels_from(labels)
     del labels
     _check_classes(f"{source}: {table.column(target)}", y)
     if _has_fractions(y):  # a classifier takes them for measurements
@@ -157,10 +157,9 @@ def _filled(table: Table, features: Sequence[int], X: NDArray[Any]) -> tuple[lis
     if not kept:
         raise TableError(f"{table.path}: no column to learn from has a value. {all_columns(table)}")
     shown = f"{', '.join(empty[:3])}{f' and {len(empty) - 3} more' if len(empty) > 3 else ''}"
-    is_one = len(empty) == 1
-    what = f"{shown} {'is' if is_one else 'are'} empty in every row and left out"
-    remark = f"{what}. The model does not read {'it' if is_one else 'them'}."
-    say(f"note: {table.path.name}: {remark}", err=True)
+    are, them = ("is", "it") if len(empty) == 1 else ("are", "them")
+    what = f"{shown} {are} empty in every row and left out. The model does not read {them}."
+    say(f"note: {table.path.name}: {what}", err=True)
     return [features[k] for k in kept], X[:, kept]
 
 
@@ -179,17 +178,12 @@ def _check_first_line(
     if not all(map(is_number, heads)):
         return
     numbers = [float(head) for head in heads]
-    is_label = table.names[target] in set(labels.tolist())
+    is_label = bool(heads or categories) and table.names[target] in set(labels.tolist())
     is_category = any(table.names[i] in names for i, names in categories.items())
-    if (
-        (is_label and (heads or categories))
-        or is_category
-        or any(a >= b for a, b in itertools.pairwise(numbers))
-    ):
-        raise TableError(
-            f"{table.path}: the first line seems to be a row, not the names of the columns "
-            f"({', '.join(table.names[:6])[:60]}). Give header=False and label={target + 1}, or add names."
-        )
+    if is_label or is_category or any(a >= b for a, b in itertools.pairwise(numbers)):
+        what = f"a row, not the names of the columns ({', '.join(table.names[:6])[:60]})"
+        remedy = f"Give header=False and label={target + 1}, or add names."
+        raise TableError(f"{table.path}: the first line seems to be {what}. {remedy}")
 
 
 def _has_fractions(y: NDArray[Any]) -> bool:
@@ -200,10 +194,8 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
     """Refuse one label only, and labels that are measurements, because this is a classifier."""
     n = len(different(y))
     if n == 1:
-        raise TableError(
-            f"{where} holds one label only, {y[0].item()!r}. A classifier needs at least two. "
-            "Name another column with label=, or add rows of another class."
-        )
+        what = f"holds one label only, {y[0].item()!r}. A classifier needs at least two"
+        raise TableError(f"{where} {what}. Name another column with label=, or add rows of another class.")
     if n > _MOST_FRACTIONS and _has_fractions(y):
         raise TableError(
             f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
@@ -211,27 +203,30 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
             "Name another column, or put ranges of it into classes first."
         )
     if 2 * n > len(y) > _MOST_FRACTIONS:
-        raise TableError(
-            f"{where} has {n} different values in {len(y)} rows. It seems to be a measurement or an id, but "
-            "a classifier needs classes with several rows each. Name another column with label=."
-        )
+        what = f"has {n} different values in {len(y)} rows. It seems to be a measurement or an id"
+        needs = "but a classifier needs classes with several rows each"
+        raise TableError(f"{where} {what}, {needs}. Name another column with label=.")
 
 
-class LabelledTable(Table):
-    """Labelled rows as a table to predict, or the test rows where there is a split."""
+class TableOfRows(Table):
+    """Rows or whole windows in memory as a table to predict, or the test rows where there is a split."""
 
     def __init__(self, rows: Rows, source: str) -> None:
-        self.path, self.names = Path(source), rows.feature_names
         chosen = slice(None) if rows.test is None else rows.test
-        self._X, self._y = rows.X[chosen], rows.y[chosen]
-        self.n_columns = rows.X.shape[1]
+        self.path, self.names, self.n_columns = Path(source), rows.feature_names, rows.X.shape[-1]
+        self._X, self._y = rows.X[chosen], rows.y[chosen] if len(rows.y) else None
+        self.places = {name: values[chosen].tolist() for name, values in rows.places.items()}
 
     def chunks(
         self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
     ) -> Iterator[Chunk]:
         """All rows at once."""
         if len(self._X):
-            yield Chunk(self._X[:, list(columns)], self._y, 0, 1.0)
+            yield Chunk(self._X[:, list(columns)] if self._X.ndim == 2 else self._X, self._y, 0, 1.0)
+
+    def place(self, row: int) -> str:
+        """Which row or window it is."""
+        return f"{'row' if self._X.ndim == 2 else 'window'} {row + 1}"
 
 
 def labels_from(values: ArrayLike) -> NDArray[Any]:
@@ -243,11 +238,8 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
     array = np.asarray(values)
     if array.dtype.kind in "iub" or (array.dtype.kind == "f" and array.dtype.itemsize <= 8):
         return array
-    codes: NDArray[Any]
-    if array.dtype == object:
-        unique, codes = _numbered_texts(array)
-    else:
-        unique, codes = np.unique(array.astype(str), return_inverse=True)
+    is_object = array.dtype == object
+    unique, codes = _numbered_texts(array) if is_object else np.unique(array.astype(str), return_inverse=True)
     for number in (np.int64, np.float64):
         try:
             numbers = unique.astype(number)
@@ -265,7 +257,7 @@ def _numbered_texts(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int3
 
     An array of texts has room for the longest text in every row, so a long one is refused among many rows.
     """
-    numbers: dict[str, int] = {}
+    numbers = dict[str, int]()
     order = (numbers.setdefault(str(value), len(numbers)) for value in values)
     codes = np.fromiter(order, dtype=np.int32, count=len(values))
     longest = max(numbers, key=len, default="")
@@ -291,7 +283,8 @@ def texts_of(table: Table, index: int, room: Room | None = None) -> NDArray[Any]
     """A column as it is written, None where a value is missing."""
     parts = []
     for chunk in table.chunks([], index):
-        parts.append(_labels(chunk))
+        assert chunk.label is not None
+        parts.append(chunk.label)
         if room is not None:
             room.take(parts[-1].nbytes)
     return joined(parts) if parts else np.empty(0, dtype=object)
@@ -306,17 +299,10 @@ def _column(table: Table, index: int) -> NDArray[Any]:
     return values
 
 
-def _labels(chunk: Chunk) -> NDArray[Any]:
-    assert chunk.label is not None
-    return chunk.label
-
-
 def _data_set(name: str, options: TableOptions) -> Rows:
-    from ethereal import datasets
-
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(f"{name!r} is a data set with labels. label=, drop= and group= are for files.")
-    data = datasets.load(name)
+    data = catalogue.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
     return Rows(
         data.X, y, data.test, data.groups, data.feature_names, image_shape=data.image_shape, name=name
@@ -329,10 +315,8 @@ def labelled_arrays(path: Path, options: TableOptions) -> dict[str, NDArray[Any]
     Groups may be called `group`, and labels may be numbers of `class_names`.
     """
     if options.label is not None or options.drop or options.group is not None:
-        raise TableError(
-            f"{path}: an npz file has its labels in the array y and groups in groups. "
-            "label=, drop= and group= are for tables and folders."
-        )
+        where = "an npz file has its labels in the array y and groups in groups"
+        raise TableError(f"{path}: {where}. label=, drop= and group= are for tables and folders.")
     try:
         Room(path, options.large).take(unpacked_bytes(path))
         arrays = read_arrays(path)
@@ -366,14 +350,8 @@ def _npz(path: Path, options: TableOptions) -> Rows:
         raise TableError(f"{path}: X has dtype {X.dtype}, shape {X.shape}. It must be a matrix of numbers.")
     if names is not None and names.shape != X.shape[1:]:
         raise TableError(f"{path}: feature_names has shape {names.shape}. It must have {X.shape[1]} names.")
-    return Rows(
-        X,
-        arrays["y"],
-        test=arrays.get("test"),
-        groups=arrays.get("groups"),
-        feature_names=None if names is None else tuple(map(str, names)),
-        name=path.stem,
-    )
+    texts = None if names is None else tuple(map(str, names))
+    return Rows(X, arrays["y"], arrays.get("test"), arrays.get("groups"), texts, name=path.stem)
 
 
 def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: Categories) -> Iterator[str]:
@@ -390,15 +368,14 @@ def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: 
         before, after = column[:-1], column[1:]
         is_clock = f not in categories and bool((before < after).all() or (before > after).all())
         is_whole = bool((column == np.floor(column)).all())
+        remedy = f"Give drop=[{name!r}] unless new rows will have it."
         if is_clock and not is_whole:
-            what = f"column {name!r} only rises or only falls, like a clock"
-            yield f"{what}. Give drop=[{name!r}] unless new rows will have it."
+            yield f"column {name!r} only rises or only falls, like a clock. {remedy}"
         if not is_whole:
             continue
         n_different = len(different(column))
         if is_clock:
             like = "a time stamp" if np.abs(column).min() > _STAMP else "an id or a time stamp"
-            remedy = f"Give drop=[{name!r}] unless new rows will have it."
             yield f"column {name!r} counts up, like {like}. {remedy}"
         elif f not in categories and n_different > _MOST_DIFFERENT * len(column):
             what = f"column {name!r} has {n_different:,} different whole numbers in {len(column):,} rows"

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError, shape_of
 from ethereal.datasets import catalogue
-from ethereal.datasets.files import LabelledTable, labels_from, read_table, texts_of
+from ethereal.datasets.files import TableOfRows, labels_from, read_table, texts_of
 from ethereal.datasets.options import SourceOptions, TableOptions
-from ethereal.datasets.recordings import WindowTable, read_recordings, windows_for
+from ethereal.datasets.recordings import read_recordings, windows_for
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import (
     Categories,
@@ -42,10 +42,6 @@ class Model(Protocol):
 
     feature_names: tuple[str, ...] | None
     front_end: FrontEnd | None
-
-    @property
-    def n_features(self) -> int:
-        """Columns of the input."""
 
     @property
     def feature_map(self) -> FeatureMap:
@@ -87,7 +83,7 @@ def read(source: str | Path, options: TableOptions = _DEFAULT, *, like: Model | 
         return rows if _are_classes(rows.y, like) else replace(rows, y=rows.y[:0])
     if is_in_memory(source):  # what the model was trained on is taken as it is
         rows = read_table(source, TableOptions(large=options.large, group=options.group))
-        features, _ = _columns(LabelledTable(rows, source), like, None, ())
+        features, _ = _columns(TableOfRows(rows, source), like, None, ())
         return replace(rows, X=rows.X[:, features], feature_names=None, categories={})
     return _of_table(open_rows(source, like, options), like, options)
 
@@ -117,14 +113,11 @@ def _of_table(opened: OpenRows, model: Model, options: TableOptions) -> Rows:
     """Return the rows of a table that have a label and a group, where these are asked for."""
     table = opened.table
     X, labels = all_rows(table, opened.features, opened.label, opened.categories, large=options.large)
-    if options.group is None:
-        groups, there = None, np.ones(len(X), dtype=bool)
-    else:
+    y, groups, there = np.empty(0), None, np.ones(len(X), dtype=bool)
+    if options.group is not None:
         groups = texts_of(table, column_index(table, options.group, "group"))
         there = ~is_missing(groups)
-    if labels is None:
-        y = np.empty(0)
-    else:
+    if labels is not None:
         there &= ~is_missing(labels)
         y = labels_from(labels[there])
         if model.classes.dtype.kind == "U":  # labels such as 0.5 are texts in a model
@@ -151,12 +144,12 @@ class OpenRows:
 def open_rows(source: str, model: Model, options: TableOptions) -> OpenRows:
     """Open a source for a model. Of a data set the test rows are read, and of recordings all windows."""
     if model.front_end is not None:
-        return OpenRows(WindowTable(read(source, options, like=model), source), [], 0, {}, is_file=False)
+        return OpenRows(TableOfRows(read(source, options, like=model), source), [], 0, {}, is_file=False)
     is_file = not is_in_memory(source)
     if is_file:
         table = open_table(source, header=options.header, encoding=options.encoding, decimal=options.decimal)
     else:
-        table = LabelledTable(read_table(source, TableOptions(large=options.large)), source)
+        table = TableOfRows(read_table(source, TableOptions(large=options.large)), source)
     left_out = [*(options.drop or ()), *(() if options.group is None else (options.group,))]
     features, label = _columns(table, model, options.label, left_out)
     categories = {features[f]: names for f, names in model.feature_map.categories.items()}
@@ -177,17 +170,14 @@ def _columns(
     heads = table.names or tuple(str(i + 1) for i in range(table.n_columns))  # as training calls them
     by_number = table.names is None and not set(names or ()) <= set(heads)
     if names is None or by_number or len(set(names)) < len(names):
-        if len(rest) != model.n_features:
-            raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {model.n_features}. Leave "
-                "others out with drop=COLUMN, and the label with label=COLUMN."
-            )
+        if len(rest) != (n_features := model.feature_map.n_features):
+            what = f"has {len(rest)} columns, but the model reads {n_features}"
+            remedy = "Leave others out with drop=COLUMN, and the label with label=COLUMN."
+            raise TableError(f"{table.path}: {what}. {remedy}")
         return rest, target
     place = {heads[i]: i for i in rest}
-    lacking = [name for name in names if name not in place]
-    if lacking:
-        raise TableError(
-            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(place)}."
-        )
+    if lacking := [name for name in names if name not in place]:
+        what = f"lacks {listed(lacking)} that the model reads"
+        raise TableError(f"{table.path}: {what}. It has {listed(place)}.")
     check_different(table, [i for i in rest if heads[i] in set(names)])
     return [place[name] for name in names], target

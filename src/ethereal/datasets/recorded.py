@@ -93,9 +93,8 @@ def pieces_of_wav(path: Path, reading: Reading) -> Iterator[Piece]:
         raise TableError(f"{path}: {what}. {_convert(path, f'-ar {reading.rate:g} ')}")
     whole = len(data) // (2 * channels)
     if whole < n_frames:
-        raise TableError(
-            f"{path}: it ends after {whole} of {n_frames} samples. Copy it again, or leave it out."
-        )
+        what = f"it ends after {whole} of {n_frames} samples"
+        raise TableError(f"{path}: {what}. Copy it again, or leave it out.")
     samples = np.frombuffer(data, dtype="<i2").reshape(-1, channels).astype(np.int16)
     yield Piece(samples, path, 0, reading.label, reading.group, None, float(rate))
 
@@ -112,8 +111,7 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
     axes = _axes(table, reading, set(roles.values()))
     room = Room(path, options.large)
     X = _samples(table, axes, room)
-    wanted = {name: index for name, index in roles.items() if not name.startswith("drop")}
-    marks = {name: _texts(table, index, room) for name, index in wanted.items()}
+    marks = {name: _texts(table, i, room) for name, i in roles.items() if not name.startswith("drop")}
     if "group" in marks and (missing := is_missing(marks["group"])).any():
         place = table.place(int(np.argmax(missing)))
         raise TableError(f"{path}, {place}: {table.column(roles['group'])} is empty. Fill it.")
@@ -121,21 +119,13 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
     names = None if table.names is None else tuple(table.names[i] for i in axes)
     is_numbered = "time" in roles and (table.names or ())[roles["time"]].lower() == _NUMBERS
     gaps, restarts = _lost(times, None if is_numbered else reading.rate, path)
-    starts = _breaks(marks, len(X)) | gaps | restarts
+    starts = _breaks(marks) | gaps | restarts
     if reading.is_for_training:
         _tell_of_clocks(X, sorted(starts), [table.column(i) for i in axes], path)
-    has_key, edges = "recording" in marks, [*sorted(starts), len(X)]
-    for number, (first, end) in enumerate(itertools.pairwise(edges)):
-        marked = {name: values[first] for name, values in marks.items()}
-        yield Piece(
-            X[first:end],
-            path,
-            marked["recording"] if has_key else number,
-            marked.get("label", reading.label),
-            marked.get("group", reading.group),
-            names,
-            after_gap=first in gaps,
-        )
+    for number, (first, end) in enumerate(itertools.pairwise([*sorted(starts), len(X)])):
+        known: dict[str, Any] = {"recording": number, "label": reading.label, "group": reading.group}
+        known |= {name: values[first] for name, values in marks.items()}
+        yield Piece(X[first:end], path, **known, axes=names, after_gap=first in gaps)
 
 
 def _roles(table: Table, reading: Reading) -> dict[str, int]:
@@ -147,9 +137,9 @@ def _roles(table: Table, reading: Reading) -> dict[str, int]:
         if name is not None and (reading.label is None or name in names):
             roles[role] = column_index(table, name, role)
     if reading.is_for_training and "label" not in roles and reading.label is None:
+        remedy = "or put the file into a folder that is named after its class"
         raise TableError(
-            f"{table.path}: its label is not known. Name the column with label=COLUMN, "
-            "or put the file into a folder that is named after its class."
+            f"{table.path}: its label is not known. Name the column with label=COLUMN, {remedy}."
         )
     if options.recording is not None:
         roles["recording"] = column_index(table, options.recording, "recording")
@@ -160,9 +150,7 @@ def _roles(table: Table, reading: Reading) -> dict[str, int]:
         if _TIME.fullmatch(what) and name not in (reading.axes or ()) and i not in roles.values():
             roles["time"] = i
             break
-    for i in columns_named(table, options.drop or ()):
-        roles[f"drop {i}"] = i
-    return roles
+    return roles | {f"drop {i}": i for i in columns_named(table, options.drop or ())}
 
 
 def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
@@ -174,23 +162,18 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
         check_different(table, rest)
         for i in rest if table.names else ():
             if not re.fullmatch(r"[^.*|]{1,40}", table.names[i]):  # type: ignore[index]
-                raise TableError(
-                    f"{table.path}: {table.column(i)} cannot name an axis. Rename it, "
-                    "with up to 40 letters and without dots, * and |."
-                )
+                what = f"{table.column(i)} cannot name an axis"
+                remedy = "Rename it, with up to 40 letters and without dots, * and |."
+                raise TableError(f"{table.path}: {what}. {remedy}")
         return rest
     if table.names is None:
         if len(rest) != len(reading.axes):
-            raise TableError(
-                f"{table.path}: has {len(rest)} columns, but the model reads {len(reading.axes)} axes. "
-                "Leave others out with drop=COLUMN."
-            )
+            what = f"has {len(rest)} columns, but the model reads {len(reading.axes)} axes"
+            raise TableError(f"{table.path}: {what}. Leave others out with drop=COLUMN.")
         return rest
-    lacking = [name for name in reading.axes if name not in table.names]
-    if lacking:
-        raise TableError(
-            f"{table.path}: lacks {listed(lacking)} that the model reads. It has {listed(table.names)}."
-        )
+    if lacking := [name for name in reading.axes if name not in table.names]:
+        has = listed(table.names)
+        raise TableError(f"{table.path}: lacks {listed(lacking)} that the model reads. It has {has}.")
     return [table.names.index(name) for name in reading.axes]
 
 
@@ -223,13 +206,9 @@ def _texts(table: Table, index: int, room: Room) -> NDArray[Any]:
     return texts
 
 
-def _breaks(marks: dict[str, NDArray[Any]], n: int) -> set[int]:
+def _breaks(marks: dict[str, NDArray[Any]]) -> set[int]:
     """First samples of the pieces, by changes of label, group and recording."""
-    starts = {0}
-    for values in marks.values():
-        assert len(values) == n
-        starts |= set((np.flatnonzero(values[1:] != values[:-1]) + 1).tolist())
-    return starts
+    return {0}.union(*((np.flatnonzero(v[1:] != v[:-1]) + 1).tolist() for v in marks.values()))
 
 
 def _tell_of_clocks(X: NDArray[Any], starts: Sequence[int], names: Sequence[str], path: Path) -> None:
@@ -248,20 +227,16 @@ def _lost(times: NDArray[Any] | None, rate: float | None, path: Path) -> tuple[s
 
     Its steps must be those of the rate.
     """
-    if times is None or len(times) < 2:
-        return set(), set()
     try:
-        steps = np.diff(times.astype(np.float64))
+        steps = np.diff([] if times is None else times.astype(np.float64))
     except (ValueError, TypeError):  # dates and gaps, which are not checked
         return set(), set()
-    usual = float(np.median(steps))
+    usual = float(np.median(steps)) if len(steps) else 0.0
     if usual <= 0:
         return set(), set()
     if rate is not None and not any(abs(usual * rate / unit - 1) <= _NEAR for unit in _UNITS.values()):
-        name, seems = min(
-            ((name, unit / usual) for name, unit in _UNITS.items()),
-            key=lambda pair: abs(np.log(pair[1] / rate)),
-        )
+        name = min(_UNITS, key=lambda name: abs(math.log(_UNITS[name] / usual / rate)))
+        seems = _UNITS[name] / usual
         raise TableError(
             f"{path}: the time column has steps of {usual:g}, which are {seems:g} samples per second if "
             f"they are {name}, but rate is {rate:g}. Give the true rate, or resample the file."
@@ -297,17 +272,15 @@ def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[
         return [one.astype(np.int16, copy=False) for one in samples]
     largest = np.max([np.abs(one).max(axis=0) for one in samples if len(one)], axis=0)
     if scale is None:
-        where, value = next(
-            (piece.path, bad) for piece in pieces if (bad := _odd_one(piece.samples)) is not None
-        )
+        odd = ((piece.path, _odd_one(piece.samples)) for piece in pieces)
+        where, value = next(pair for pair in odd if pair[1] is not None)
         raise TableError(
             f"{where}: has the sample {value:g}, but samples are whole numbers of 16 bits. "
             f"Say what the sensor sends as 1. The data allows scale={proposal(largest)}."
         )
     if len(scale) not in (1, n_axes):
-        raise TableError(
-            f"scale= has {len(scale)} numbers, but there are {n_axes} axes. Give one or {n_axes}."
-        )
+        has = f"scale= has {len(scale)} numbers, but there are {n_axes} axes"
+        raise TableError(f"{has}. Give one or {n_axes}.")
     counts = np.broadcast_to(scale, n_axes)
     if (beyond := int(sum((np.abs(one) * counts > _ENDS[1] + 1).any(axis=1).sum() for one in samples))) > 0:
         why = f"{beyond:,} samples go beyond 16 bits with scale={','.join(f'{s:g}' for s in scale)}"

@@ -27,7 +27,7 @@ from ethereal.datasets.recorded import (
     scale_of,
 )
 from ethereal.datasets.rows import Rows
-from ethereal.datasets.tables import NO_CATEGORIES, Categories, Chunk, Table, TableError
+from ethereal.datasets.tables import TableError
 from ethereal.features.front_end import KERNELS, FrontEnd
 
 if TYPE_CHECKING:
@@ -78,35 +78,11 @@ def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows
     return _rows(pieces, path, (front_end.window, front_end.hop), options, front_end.scale, front_end)
 
 
-class WindowTable(Table):
-    """Windows as a table to predict."""
-
-    names = None
-
-    def __init__(self, rows: Rows, source: str) -> None:
-        chosen = slice(None) if rows.test is None else rows.test
-        self.path, self.n_columns = Path(source), rows.X.shape[2]
-        self._X, self._y = rows.X[chosen], rows.y[chosen] if len(rows.y) else None
-        self.places = {name: values[chosen].tolist() for name, values in rows.places.items()}
-
-    def chunks(
-        self, columns: Sequence[int], label: int | None = None, categories: Categories = NO_CATEGORIES
-    ) -> Iterator[Chunk]:
-        """All windows at once, whole."""
-        yield Chunk(self._X, self._y, 0, 1.0)
-
-    def place(self, row: int) -> str:
-        """Which window it is."""
-        return f"window {row + 1}"
-
-
 def _window(options: SourceOptions) -> tuple[int, int]:
     """Samples of a window, and from one to the next."""
     if options.window is None:
-        raise TableError(
-            "Recordings are cut into windows, but window= is missing. Give it in samples, such as "
-            "window=128. At 50 samples per second that is 2.6 seconds."
-        )
+        what = "Recordings are cut into windows, but window= is missing. Give it in samples"
+        raise TableError(f"{what}, such as window=128. At 50 samples per second that is 2.6 seconds.")
     window = check_integer("window", options.window, _LEAST, _MOST)
     return window, window if options.hop is None else check_integer("hop", options.hop, 1, window)
 
@@ -118,14 +94,12 @@ def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
         return
     if not path.is_dir():
         raise TableError(f"{path}: there is no such file or folder")
-    files = sorted(
-        file
-        for file in path.rglob("*")
-        if file.suffix.lower() in (*TABLES, ".wav")
-        and file.is_file()
-        and not any(part.startswith(".") for part in file.relative_to(path).parts)
-    )
-    if not files:
+
+    def holds_samples(file: Path) -> bool:
+        is_hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+        return file.suffix.lower() in (*TABLES, ".wav") and file.is_file() and not is_hidden
+
+    if not (files := sorted(filter(holds_samples, path.rglob("*")))):
         raise TableError(f"{path}: has no recordings. They end in .csv, .tsv, .tab, .txt, .parquet or .wav.")
     for file in files:
         folders = file.relative_to(path).parts[:-1]
@@ -142,50 +116,39 @@ def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
 
 
 def _of_file(path: Path, reading: Reading) -> Iterator[Piece]:
-    kind = path.suffix.lower()
-    if kind != ".wav":
-        yield from pieces_of_table(path, reading)
-        return
+    if path.suffix.lower() != ".wav":
+        return pieces_of_table(path, reading)
     if reading.is_for_training and reading.label is None:
         raise TableError(f"{path}: its label is not known. Put it into a folder named after its class.")
-    yield from pieces_of_wav(path, reading)
+    return pieces_of_wav(path, reading)
 
 
 def _check_alike(pieces: Sequence[Piece]) -> None:
     """Refuse files with other axes or another rate than the first file."""
-    first = pieces[0]
+    first, remedy = pieces[0], "Convert one of them."
     for piece in pieces:
-        counts = piece.samples.shape[1], first.samples.shape[1]
-        if counts[0] != counts[1] and piece.path.suffix.lower() == first.path.suffix.lower() == ".wav":
-            has, wanted = (f"{n} channel{'s' * (n > 1)}" for n in counts)
-            raise TableError(
-                f"{piece.path}: has {has}, but {first.path.name} has {wanted}. Convert one of them."
-            )
-        if counts[0] != counts[1] or piece.axes != first.axes:
-            has, wanted = (
-                ", ".join(p.axes) if p.axes else f"{p.samples.shape[1]} without names" for p in (piece, first)
-            )
-            raise TableError(
-                f"{piece.path}: has the axes {has}, but {first.path.name} has {wanted}. All recordings need "
-                "the same. Leave other columns out with drop=COLUMN."
-            )
-        if piece.rate != first.rate:
-            has, wanted = (
-                "an unknown rate" if p.rate is None else f"{p.rate:g} samples per second"
-                for p in (piece, first)
-            )
-            raise TableError(
-                f"{piece.path}: has {has}, but {first.path.name} has {wanted}. Convert one of them."
-            )
+        both = piece, first
+        n, n_first = (each.samples.shape[1] for each in both)
+        if n != n_first and all(each.path.suffix.lower() == ".wav" for each in both):
+            has, wanted = (f"{count} channel{'s' * (count > 1)}" for count in (n, n_first))
+        elif n != n_first or piece.axes != first.axes:
+            has, wanted = (", ".join(e.axes or [f"{e.samples.shape[1]} without names"]) for e in both)
+            has = f"the axes {has}"
+            remedy = "All recordings need the same. Leave other columns out with drop=COLUMN."
+        elif piece.rate != first.rate:
+            rates = (each.rate for each in both)
+            has, wanted = ("an unknown rate" if r is None else f"{r:g} samples per second" for r in rates)
+        else:
+            continue
+        raise TableError(f"{piece.path}: has {has}, but {first.path.name} has {wanted}. {remedy}")
 
 
 def _labelled(pieces: list[Piece]) -> list[Piece]:
     """Leave out pieces whose label is missing, and say so."""
     there = [piece for piece in pieces if piece.label is not None]
-    lost = sum(len(piece.samples) for piece in pieces if piece.label is None)
     if not there:
         raise TableError(f"{pieces[0].path}: no sample has a label. Fill the column, or name another.")
-    if lost:
+    if lost := sum(len(piece.samples) for piece in pieces if piece.label is None):
         say(f"note: {lost:,} samples without a label are left out. Windows do not cross them.", err=True)
     return there
 
@@ -252,21 +215,17 @@ def _groups(
     if options.group is not None:
         return np.array([str(piece.group) for piece in pieces])[of], "groups"
     is_one_file = len({piece.path for piece in pieces}) == 1
-    keys = [
-        (piece.path, piece.recording if is_one_file or isinstance(piece.recording, str) else 0)
-        for piece in pieces
-    ]
-    numbers = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    return np.array([numbers[key] for key in keys])[of], "recordings"
+    numbers, each = dict[Any, int](), list[int]()
+    for piece in pieces:
+        key = piece.path, piece.recording if is_one_file or isinstance(piece.recording, str) else 0
+        each.append(numbers.setdefault(key, len(numbers)))
+    return np.array(each)[of], "recordings"
 
 
 def _front_end(
     options: SourceOptions, cut: tuple[int, int], scale: tuple[float, ...] | None, first: Piece
 ) -> WindowFeatures:
-    """Return the features that the options ask for, else the usual ones that suit the window.
-
-    Sound gets mel bands.
-    """
+    """Return the features that the options ask for, else those that suit the window. Sound gets mel bands."""
     from ethereal.features.window_features import DEFAULT_KERNELS, WindowFeatures
 
     names = None if options.kernels is None else [name.strip() for name in options.kernels.split(",")]
@@ -278,15 +237,9 @@ def _front_end(
     usual = [KERNELS[name] for name in (("mel",) if is_sound else DEFAULT_KERNELS)]
     n_axes = first.samples.shape[1]
     fitting = [k.name for k in usual if k.least <= cut[0] <= k.most and (k.of != "pair" or n_axes > 1)]
-    return WindowFeatures(
-        names or fitting,
-        axes=first.axes,
-        window=cut[0],
-        hop=cut[1],
-        rate=rate,
-        scale=scale if scale is None or len(scale) > 1 else scale[0],
-        units=options.units,
-    )
+    known: dict[str, Any] = {"axes": first.axes, "window": cut[0], "hop": cut[1], "rate": rate}
+    of_axes = scale[0] if scale is not None and len(scale) == 1 else scale
+    return WindowFeatures(names or fitting, **known, scale=of_axes, units=options.units)
 
 
 def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
@@ -302,14 +255,10 @@ def _is_sound(first: Piece, rate: float | None, window: int) -> bool:
 
 def _tell_of_gaps(pieces: Sequence[Piece]) -> None:
     """Say where samples were lost."""
-    cut = [piece for piece in pieces if piece.after_gap]
-    if cut:
-        n_files = len({piece.path for piece in cut})
-        where = cut[0].path.name if n_files == 1 else f"{n_files} recordings"
-        say(
-            f"note: samples were lost at {len(cut):,} places of {where}. Windows do not cross them.",
-            err=True,
-        )
+    if cut := [piece.path for piece in pieces if piece.after_gap]:
+        where = cut[0].name if len(set(cut)) == 1 else f"{len(set(cut))} recordings"
+        what = f"samples were lost at {len(cut):,} places of {where}"
+        say(f"note: {what}. Windows do not cross them.", err=True)
 
 
 def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None:
@@ -326,10 +275,9 @@ def _tell_of_short(pieces: Sequence[Piece], window: int, n_windows: int) -> None
             f"{longest.path}: no recording holds a window of {window} samples. The longest piece has {n}. "
             f"{remedy}. A piece ends with its recording, and where the label changes or samples were lost."
         )
-    names = ", ".join(f"{p.path.name} ({len(p.samples)})" for p in short[:3])
-    more = ", ..." if len(short) > 3 else ""
+    names = ", ".join([*(f"{p.path.name} ({len(p.samples)})" for p in short[:3]), "..."][: len(short)])
     what = f"{len(short)} of {len(pieces)} pieces of recordings are shorter than a window of {window} samples"
-    say(f"note: {what} and are skipped: {names}{more}.", err=True)
+    say(f"note: {what} and are skipped: {names}.", err=True)
 
 
 def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None) -> Rows:
@@ -349,9 +297,8 @@ def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None)
     axes = _each(path, arrays, "axes" if "axes" in arrays else "axis_names", n_axes, "U")
     units = _each(path, arrays, "units", n_axes, "U")
     scale = _each(path, arrays, "scale", n_axes, "fiu") if scale is None else scale
-    piece = Piece(
-        X.reshape(-1, n_axes), path, 0, axes=axes, rate=None if rate is None else float(rate.item())
-    )
+    known = None if rate is None else float(rate.item())
+    piece = Piece(X.reshape(-1, n_axes), path, 0, axes=axes, rate=known)
     X = counts_of([piece], scale)[0].reshape(X.shape)
     made = _front_end(options, _window(replace(options, window=n_samples)), scale, piece)
     if options.units is None and units is not None:
@@ -359,15 +306,8 @@ def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None)
     if "groups" not in arrays and "test" not in arrays:
         what = "the file has no array groups"
         say(f"note: {what}, so windows of a recording may be learned from and tested on.", err=True)
-    return Rows(
-        X,
-        arrays["y"],
-        test=arrays.get("test"),
-        groups=arrays.get("groups"),
-        feature_names=made.fit(X).front_end_.names,
-        name=path.stem,
-        front_end=made,
-    )
+    test, groups, names = arrays.get("test"), arrays.get("groups"), made.fit(X).front_end_.names
+    return Rows(X, arrays["y"], test, groups, names, name=path.stem, front_end=made)
 
 
 def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
@@ -375,11 +315,9 @@ def _npz_for(front_end: FrontEnd, path: Path, options: TableOptions) -> Rows:
     arrays = _windows_in(path, options)
     X, wanted = arrays["X"], (front_end.window, len(front_end.axes))
     if X.shape[1:] != wanted:
-        has = " x ".join(map(str, X.shape[1:]))
-        raise TableError(
-            f"{path}: has windows of {has}, but the model reads {wanted[0]} samples x {wanted[1]} axes. "
-            "Cut the recordings anew."
-        )
+        what = f"has windows of {X.shape[1]} x {X.shape[2]}"
+        reads = f"but the model reads {wanted[0]} samples x {wanted[1]} axes"
+        raise TableError(f"{path}: {what}, {reads}. Cut the recordings anew.")
     piece = Piece(X.reshape(-1, wanted[1]), path, 0)
     counts = counts_of([piece], front_end.scale)[0].reshape(X.shape)
     y, groups = arrays.get("y", np.empty(0)), arrays.get("groups")
@@ -401,8 +339,7 @@ def _windows_in(path: Path, options: TableOptions) -> dict[str, NDArray[Any]]:
 
 def _each(path: Path, arrays: dict[str, NDArray[Any]], name: str, n_axes: int, kinds: str) -> Any:
     """Return an array of one entry per axis as a tuple, None where there is none."""
-    array = arrays.get(name)
-    if array is None:
+    if (array := arrays.get(name)) is None:
         return None
     if array.size not in (1, n_axes) or array.dtype.kind not in kinds:
         what = f"dtype {array.dtype} and shape {array.shape}"

@@ -89,14 +89,9 @@ class Rows:
     def drawn(self, learn: NDArray[np.intp], test: NDArray[np.intp], how: str) -> Self:
         """Return these training rows followed by these test rows, both in the order given."""
         order = np.concatenate([learn, test])
-        return replace(
-            self,
-            X=self.X[order],
-            y=self.y[order],
-            groups=None if self.groups is None else self.groups[order],
-            test=np.arange(len(order)) >= len(learn),
-            how=how,
-        )
+        groups = None if self.groups is None else self.groups[order]
+        is_test = np.arange(len(order)) >= len(learn)
+        return replace(self, X=self.X[order], y=self.y[order], groups=groups, test=is_test, how=how)
 
 
 @contextmanager
@@ -179,15 +174,13 @@ def _check_rows(rows: Rows, test: float) -> None:
     n_more, n_rows = int((counts > 1).sum()), int(counts[counts > 1].sum())
     n_test = math.ceil(test * n_rows)
     if n_rows == 0:
-        raise ValueError(
-            "Every label has one row only, so that none can be kept for the test. Add rows of each label"
-        )
+        why = "so that none can be kept for the test"
+        raise ValueError(f"Every label has one row only, {why}. Add rows of each label")
     if min(n_test, n_rows - n_test) < n_more:
         enough = math.ceil(100 * n_more / n_rows) / 100 if n_test < n_more else 0.5  # at most a half
         raise ValueError(
-            f"test={test} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} "
-            f"labels, and both parts need a row of each. Give test={enough:g}, "
-            "or add rows of each label"
+            f"test={test} makes {n_test} of {n_rows} rows test rows, but there are {len(labels)} labels, and "
+            f"both parts need a row of each. Give test={enough:g}, or add rows of each label"
         )
     if n_rows < len(rows.y):
         names = ", ".join(map(repr, labels[counts == 1].tolist()[:5]))

@@ -10,8 +10,9 @@ import math
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -120,25 +121,22 @@ def open_table(
     from ethereal.datasets.csv_table import CsvTable
 
     path = Path(path)
-    texts = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), CsvTable)
-    kinds = {**texts, ".parquet": ParquetTable, ".npy": NpyTable}
+    text = partial(CsvTable, path, header, encoding, decimal)
+    kinds: dict[str, Callable[[], Table]] = dict.fromkeys((".csv", ".tsv", ".tab", ".txt"), text)
+    kinds |= {".parquet": partial(ParquetTable, path), ".npy": partial(NpyTable, path)}
     if path.is_dir():
         raise TableError(f"{path}: is a folder. Name a file in it.")
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
+    if (opened := kinds.get(path.suffix.lower())) is None:
         hint = charset.other_kind(path) if path.is_file() else None
         known = f"Tables end in {', '.join(kinds)}."
         raise TableError(f"{path}: {hint or f'no table ends in {path.suffix!r}. {known}'}")
-    if (why := missing_file(path)) is not None:
+    if why := missing_file(path):
         raise TableError(why)
     if not path.is_file():
-        raise TableError(
-            f"{path}: is a pipe or a device, but rows are read twice. Write them to a file first."
-        )
+        why = "is a pipe or a device, but rows are read twice. Write them to a file first."
+        raise TableError(f"{path}: {why}")
     try:
-        if kind is CsvTable:
-            return CsvTable(path, header, encoding, decimal)
-        return kind(path)  # type: ignore[no-any-return,call-arg]
+        return opened()
     except OSError as error:
         raise TableError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -167,13 +165,11 @@ class ParquetTable(Table):
         found, names = {}, self._schema.names
         for i in columns:
             if self._is_a(i, "temporal"):
-                kind = str(self._schema.field(i).type)
-                what = f"{self.path}: {self.column(i)}"
-                raise TableError(category_names.refuse_dates(what, kind, f"Give drop=[{names[i]!r}]"))
+                where, kind = f"{self.path}: {self.column(i)}", str(self._schema.field(i).type)
+                raise TableError(category_names.refuse_dates(where, kind, f"Give drop=[{names[i]!r}]"))
             if self._is_a(i, "string", "large_string"):
-                batches = self._file.iter_batches(batch_size=_CHUNK_ROWS, columns=[names[i]])
                 counts: Counter[str] = Counter()
-                for batch in batches:
+                for batch in self._file.iter_batches(batch_size=_CHUNK_ROWS, columns=[names[i]]):
                     count_texts(counts, batch.column(0))
                 found[i] = self.names_in(i, list(counts), sum(counts.values()))
         return found
@@ -202,9 +198,7 @@ class ParquetTable(Table):
         try:
             for batch in self._file.iter_batches(batch_size=_chunk_rows(len(wanted)), columns=wanted):
                 X = matrix_of([batch.column(names[i]) for i in columns], columns, categories)
-                labels = None
-                if label is not None:
-                    labels = values_of(batch.column(names[label]))
+                labels = None if label is None else values_of(batch.column(names[label]))
                 first += batch.num_rows
                 yield Chunk(X, labels, first - batch.num_rows, first / n_rows)
         except (pa.ArrowInvalid, UnicodeDecodeError, OSError) as error:
@@ -248,9 +242,7 @@ def _chunk_rows(n_columns: int) -> int:
 def matrix_of(batch: list[Any], columns: Sequence[int], categories: Categories) -> NDArray[Any]:
     """Return Arrow columns as a matrix of Booleans when all are, else of float64 with NaN for null."""
     arrays = [
-        _numbers(column, categories[i])
-        if i in categories
-        else _decoded(column).to_numpy(zero_copy_only=False)
+        _numbers(column, categories[i]) if i in categories else _decoded(column)
         for i, column in zip(columns, batch, strict=True)
     ]
     is_boolean = bool(arrays) and all(array.dtype == bool for array in arrays)
@@ -276,9 +268,8 @@ def values_of(column: Any) -> NDArray[Any]:
     """Values of an Arrow column. A text of several rows is one object."""
     import pyarrow.types as types
 
-    if not any(
-        is_kind(column.type) for is_kind in (types.is_string, types.is_large_string, types.is_dictionary)
-    ):
+    kinds = types.is_string, types.is_large_string, types.is_dictionary
+    if not any(is_kind(column.type) for is_kind in kinds):
         return column.to_numpy(zero_copy_only=False)  # type: ignore[no-any-return]
     values, indices = _encoded(column)
     return np.array([*values.to_pylist(), None], dtype=object)[indices]
@@ -302,15 +293,15 @@ def count_texts(counts: Counter[str], column: Any) -> None:
 
 
 def _decoded(column: Any) -> Any:
-    return column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+    plain = column.dictionary_decode() if hasattr(column, "dictionary_decode") else column
+    return plain.to_numpy(zero_copy_only=False)
 
 
 def check_columns(path: Path, n_columns: int) -> int:
     """Return the number of columns. Each takes some kB to read, so that too many are refused."""
     if n_columns > _MOST_COLUMNS:
-        raise TableError(
-            f"{path}: has {n_columns:,} columns. At most {_MOST_COLUMNS:,} are read. Give an npz file."
-        )
+        what = f"has {n_columns:,} columns. At most {_MOST_COLUMNS:,} are read"
+        raise TableError(f"{path}: {what}. Give an npz file.")
     return n_columns
 
 
@@ -349,16 +340,16 @@ class Room:
 
     def __init__(self, path: Path, large: bool = False) -> None:
         self.path, self.size = path, path.stat().st_size
-        self.left: float = math.inf if large else max(LEAST, FACTOR * self.size)
+        self.most = max(LEAST, FACTOR * self.size)
+        self.left: float = math.inf if large else self.most
 
     def take(self, n_bytes: float) -> None:
         """Refuse the file if it takes more than is left."""
         self.left -= n_bytes
         if self.left < 0:
-            most = max(LEAST, FACTOR * self.size)
             raise TableError(
                 f"{self.path}: the file has {self.size / 1e6:.1f} MB, but its content takes more than the "
-                f"{most / 1e6:,.0f} MB of memory that are allowed for it. If it is really that large, "
+                f"{self.most / 1e6:,.0f} MB of memory that are allowed for it. If it is really that large, "
                 "give large=True."
             )
 
@@ -413,12 +404,10 @@ def columns_named(table: Table, names: Iterable[str]) -> set[int]:
 
 def check_different(table: Table, columns: Sequence[int]) -> None:
     """Refuse columns to read of which two have the same name."""
-    names = [table.names[i] for i in columns] if table.names is not None else []
-    if len(set(names)) < len(names):
-        name = min(name for name, n in Counter(names).items() if n > 1)
-        leave = f"or leave all of them out with drop=[{name!r}]"
-        what = f"the column name {name!r} occurs more than once"
-        raise TableError(f"{table.path}: {what}. Rename one of them, {leave}.")
+    names = Counter(table.names[i] for i in columns) if table.names is not None else {}
+    for name in sorted(name for name, n in names.items() if n > 1):
+        what = f"the column name {name!r} occurs more than once. Rename one of them"
+        raise TableError(f"{table.path}: {what}, or leave all of them out with drop=[{name!r}].")
 
 
 def column_index(table: Table, name: str, option: str) -> int:

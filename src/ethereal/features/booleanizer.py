@@ -26,7 +26,7 @@ from ethereal.base.matrices import (
     refuse_odd_numbers,
 )
 from ethereal.features.categories import to_numbers
-from ethereal.features.feature_map import Encoding, FeatureMap, Missing, Precision, encodings_of
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so
@@ -97,11 +97,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep_equal: bool = False,
         missing: Missing | Literal["auto"] = "raise",
     ) -> None:
-        self.n_bins = n_bins
-        self.encoding = encoding
-        self.thresholds = thresholds
-        self.keep_equal = keep_equal
-        self.missing = missing
+        self.n_bins, self.encoding, self.thresholds = n_bins, encoding, thresholds
+        self.keep_equal, self.missing = keep_equal, missing
 
     @classmethod
     def from_feature_map(
@@ -161,20 +158,17 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                     quantiles = _every_quantile if self.keep_equal else _quantiles
                     thresholds.append(quantiles(ascending, bins[f], is_onehot=encodings[f] == "onehot"))
                     is_boolean[f] = _is_boolean(values, thresholds[f])
-        precision: Precision = "float32"
-        categories = None
+        given: dict[str, Any] = {"is_boolean": is_boolean}
         if isinstance(self.thresholds, FeatureMap):
-            precision, is_boolean = self.thresholds.precision, self.thresholds.is_boolean
-            categories = self.thresholds.categories
+            same = "precision", "is_boolean", "categories"
+            given = {name: getattr(self.thresholds, name) for name in same}
         self.feature_map_ = FeatureMap(
             thresholds=np.concatenate(thresholds),
             threshold_offsets=np.cumsum([0, *map(len, thresholds)]),
             missing=missing,
             encoding=encodings,
             missing_policy=self._policy(missing),
-            precision=precision,
-            is_boolean=is_boolean,
-            categories=categories,
+            **given,
         )
         if self.feature_map_.n_booleans == 0:
             why = "every feature is constant in the fitted rows, so there are no Booleans"
@@ -189,9 +183,7 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             self.feature_map_ = self.feature_map_.with_missing(absent & learn, policy)
 
     def _policy(self, missing: NDArray[np.bool_]) -> Missing:
-        if self.missing == "auto":
-            return "ignore" if missing.any() else "raise"
-        return self.missing
+        return ("ignore" if missing.any() else "raise") if self.missing == "auto" else self.missing
 
     def transform(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Return the Booleans of the rows of `X`, rows x Booleans."""
@@ -209,10 +201,8 @@ class Booleanizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         refuse_levels_of_columns(X)
         X = X if reset else to_numbers(X, self.feature_map_.categories)
         refuse_non_numeric_columns(X)
-        X = dense_rows(X)
-        array = validate_data(
-            self, X, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=int(reset)
-        )
+        taken: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": int(reset)}
+        array = validate_data(self, dense_rows(X), reset=reset, dtype="numeric", **taken)
         refuse_odd_numbers(array)
         return array  # type: ignore[no-any-return]
 
@@ -284,6 +274,10 @@ def _check_precision(
     """Warn when float32 loses much of a feature. Refuse a feature of which nothing is left."""
     if len(ascending) == 0:
         return
+
+    def warn(what: str) -> None:
+        warnings.warn(f"feature {name} has {what}. {remedy}.", UserWarning, stacklevel=4)
+
     low, high = float(values.min()), float(values.max())
     remedy = "Subtract or divide by a constant before training and on the device, or leave the column out"
     if ascending[0] == ascending[-1]:
@@ -295,26 +289,16 @@ def _check_precision(
             )
         return
     n_infinite = int(np.isinf(ascending).sum())
-    n_lost = n_infinite - int(np.isinf(values).sum()) if n_infinite else 0
-    if n_lost:
-        warnings.warn(
-            f"feature {name} has {n_lost} values beyond 3.4e38, the largest number in float32, the precision "
-            f"of the device. They count as infinite. {remedy}.",
-            UserWarning,
-            stacklevel=3,
-        )
-        return
+    if n_lost := n_infinite - int(np.isinf(values).sum()) if n_infinite else 0:
+        beyond = f"{n_lost} values beyond 3.4e38, the largest number in float32, the precision of the device"
+        return warn(f"{beyond}. They count as infinite")
     first, last = (float(ascending[(len(ascending) - 1) * i // n_bins]) for i in (1, n_bins - 1))
     step = float(np.spacing(np.float32(min(max(abs(first), abs(last)), 3e38))))
     if last - first < _FEW_STEPS * n_bins * step:
         kept, different = len(np.unique(ascending)), len(np.unique(values))
         if kept < different:
-            warnings.warn(
-                f"feature {name} has {different} different values up to {high:.17g}, of which float32, the "
-                f"precision of the device, keeps {kept}. {remedy}.",
-                UserWarning,
-                stacklevel=3,
-            )
+            most = f"{different} different values up to {high:.17g}"
+            warn(f"{most}, of which float32, the precision of the device, keeps {kept}")
 
 
 def automatic_bins(n_features: int) -> int:
@@ -351,10 +335,9 @@ def _fixed_thresholds(thresholds: Any, n_features: int) -> list[NDArray[np.float
     if not any(isinstance(t, (Sequence, np.ndarray)) for t in thresholds):
         return [_ascending(thresholds, "thresholds")] * n_features
     if len(thresholds) != n_features:
-        raise ValueError(
-            f"thresholds has {len(thresholds)} lists but X has {n_features} features. Give one flat list for "
-            "all, or one list each. An empty list leaves a feature out."
-        )
+        what = f"thresholds has {len(thresholds)} lists but X has {n_features} features"
+        remedy = "Give one flat list for all, or one list each. An empty list leaves a feature out."
+        raise ValueError(f"{what}. {remedy}")
     return [_ascending(t, f"thresholds[{f}]") for f, t in enumerate(thresholds)]
 
 
@@ -365,8 +348,6 @@ def _ascending(thresholds: Any, place: str) -> NDArray[np.float64]:
     array = array.astype(np.float64)
     rounded = to_float32(array)
     if array.ndim != 1 or not np.isfinite(rounded).all() or (rounded[1:] <= rounded[:-1]).any():
-        raise ValueError(
-            f"{place} is {thresholds!r}. It must be finite numbers in strictly ascending order, "
-            "also when they are rounded to float32."
-        )
+        wanted = "finite numbers in strictly ascending order, also when they are rounded to float32"
+        raise ValueError(f"{place} is {thresholds!r}. It must be {wanted}.")
     return array

@@ -88,17 +88,6 @@ def thresholds_between(n_categories: int) -> NDArray[np.float64]:
     return np.arange(0.5, n_categories - 1)
 
 
-def name_booleans(feature: str, names: Sequence[str]) -> list[str]:
-    """Return the names of a feature's Booleans, without the one that says the value is missing.
-
-    Two categories have one Boolean, that of the second name.
-
-    >>> name_booleans("colour", ("blue", "green", "red"))
-    ['colour is blue', 'colour is green', 'colour is red']
-    """
-    return [f"{feature} is {name}" for name in (names if len(names) > 2 else names[1:])]
-
-
 def describe(feature: str, names: Sequence[str], allowed: Sequence[bool], unknown: bool) -> str:
     """Return the condition that takes some of the categories, and with `unknown` any other value.
 
@@ -118,11 +107,7 @@ def describe(feature: str, names: Sequence[str], allowed: Sequence[bool], unknow
         return f"{feature} is known"
     if not unknown:
         return f"{feature} is {' or '.join(chosen)}"
-    return (
-        f"{feature} is not {others[0]}"
-        if len(others) == 1
-        else f"{feature} is neither {' nor '.join(others)}"
-    )
+    return f"{feature} is {'not' if len(others) == 1 else 'neither'} {' nor '.join(others)}"
 
 
 def numbers_of(values: Iterable[object], names: Sequence[str]) -> NDArray[np.float64]:
@@ -195,11 +180,8 @@ def _values(X: Any, f: int) -> list[Any]:
 
 
 def _frame_of_numbers(X: Any, categories: Mapping[int, Sequence[str]]) -> Any:
-    columns: dict[Any, NDArray[np.float64]] = {
-        X.columns[f]: numbers_of(_values(X, f), names)
-        for f, names in categories.items()
-        if f < len(X.columns)
-    }
+    found = ((f, names) for f, names in categories.items() if f < len(X.columns))
+    columns: dict[Any, Any] = {X.columns[f]: numbers_of(_values(X, f), names) for f, names in found}
     if hasattr(X, "get_columns"):
         import polars
 

@@ -112,9 +112,8 @@ class FeatureMap:
         categories: Mapping[int, Sequence[str]] | None = None,
     ) -> None:
         self.precision: Precision = precision
-        self.thresholds: NDArray[np.float64] = frozen(
-            to_float32(thresholds) if precision == "float32" else thresholds, np.float64
-        )
+        rounded = to_float32(thresholds) if precision == "float32" else thresholds
+        self.thresholds: NDArray[np.float64] = frozen(rounded, np.float64)
         self.threshold_offsets: NDArray[np.int64] = frozen(threshold_offsets, np.int64)
         self.missing: NDArray[np.bool_] = frozen(missing, np.bool_)
         one_each = encodings_of(encoding, self.missing.size)
@@ -134,10 +133,9 @@ class FeatureMap:
         if not self.is_binned[is_category & (counts > 1)].all():
             raise ValueError("features that are categories must be encoded one-hot")
         n_values = counts + self.is_binned  # Booleans per feature without the one for missing
-        self.boolean_offsets: NDArray[np.int64] = frozen(
-            np.concatenate([[0], np.cumsum(n_values + self.missing)]), np.int64
-        )
-        n_per_feature = np.diff(self.boolean_offsets)
+        n_per_feature = n_values + self.missing
+        ends = np.concatenate([[0], np.cumsum(n_per_feature)])
+        self.boolean_offsets: NDArray[np.int64] = frozen(ends, np.int64)
         feature = np.repeat(np.arange(self.n_features), n_per_feature)
         position = np.arange(self.n_booleans) - self.boolean_offsets[feature]
         is_missing = position == n_values[feature]
@@ -207,22 +205,19 @@ class FeatureMap:
             raise ValueError(f'missing_policy is {self.missing_policy!r}. It must be "raise" or "ignore".')
         if self.thresholds.ndim != 1 or not np.isfinite(self.thresholds).all():
             raise ValueError("thresholds must be one flat list of finite numbers")
-        if self.missing.ndim != 1 or offsets.shape != (len(self.missing) + 1,):
-            n = self.missing.size
-            raise ValueError(
-                f"threshold_offsets has shape {offsets.shape}. {n} features need {n + 1} entries."
-            )
+        n = self.missing.size
+        if self.missing.ndim != 1 or offsets.shape != (n + 1,):
+            what = f"threshold_offsets has shape {offsets.shape}"
+            raise ValueError(f"{what}. {n} features need {n + 1} entries.")
         if offsets[0] != 0 or offsets[-1] != len(self.thresholds) or (np.diff(offsets) < 0).any():
             raise ValueError(f"threshold_offsets must ascend from 0 to {len(self.thresholds)}")
         starts = np.zeros(len(self.thresholds) + 1, dtype=bool)
         starts[offsets] = True  # a threshold may be below its predecessor only where a feature starts
         if ((self.thresholds[1:] < self.thresholds[:-1]) & ~starts[1:-1]).any():
             raise ValueError("thresholds must be ascending within a feature")
-        for f, names in self.categories.items():
-            if not np.array_equal(self.thresholds_of(f), category_names.thresholds_between(len(names))):
-                raise ValueError(
-                    f"feature {f} has {len(names)} categories, which its thresholds do not separate"
-                )
+        for f, n in ((f, len(names)) for f, names in self.categories.items()):
+            if not np.array_equal(self.thresholds_of(f), category_names.thresholds_between(n)):
+                raise ValueError(f"feature {f} has {n} categories, which its thresholds do not separate")
         if self.is_boolean.shape != self.missing.shape:
             raise ValueError(f"is_boolean has shape {self.is_boolean.shape}. Give one for each feature.")
         first = offsets[:-1][self.is_boolean]
@@ -296,9 +291,8 @@ class FeatureMap:
                [1, 1, 0],
                [0, 0, 1]])
         """
-        n_thresholds = int(self.threshold_offsets[feature + 1] - self.threshold_offsets[feature])
         kinds = self.is_binned, self.missing, self.has_missing_state
-        return _states(n_thresholds, *(bool(kind[feature]) for kind in kinds))
+        return _states(len(self.thresholds_of(feature)), *(bool(kind[feature]) for kind in kinds))
 
     def states_of(self, feature: int, booleans: ArrayLike, negated: ArrayLike) -> NDArray[np.bool_]:
         """Return which states of the feature make all these literals, Booleans negated or not, true.
@@ -314,8 +308,8 @@ class FeatureMap:
         names: list[str] = []
         for f, name in enumerate(feature_names):
             t = format_thresholds(self.thresholds_of(f))
-            if f in self.categories:
-                names += category_names.name_booleans(name, self.categories[f])
+            if (of_values := self.categories.get(f)) is not None:  # two have the Boolean of the second name
+                names += [f"{name} is {value}" for value in of_values[len(of_values) == 2 :]]
             elif self.is_binned[f]:
                 inner = [f"{name} in ({low}, {high}]" for low, high in pairwise(t)]
                 names += [f"{name}<={t[0]}", *inner, f"{name}>{t[-1]}"]
@@ -361,7 +355,9 @@ class FeatureMap:
 
     def encode(self, rows: NDArray[Any], result: NDArray[np.bool_]) -> None:
         """Write the Booleans of raw `rows` (rows x features, numbers) into `result` (rows x Booleans)."""
-        above = self._compare(rows)  # rows x thresholds, false where missing
+        counts = np.diff(self.threshold_offsets)
+        compared = rows if (counts == 1).all() else np.repeat(rows, counts, axis=1)
+        above = np.greater(compared, self.cuts)  # rows x thresholds, false where missing
         if not self.is_binned.any() and not self.missing.any():
             result[:] = above
             return
@@ -371,7 +367,7 @@ class FeatureMap:
         result[:, is_threshold] = above[:, (first + self.position)[is_threshold]]
         result[:, self.kind == MISSING] = absent[:, self.missing]
         # Bin j is above the threshold before it (or present, for the first bin) and not above its own.
-        n_thresholds = np.diff(self.threshold_offsets)[self.feature]
+        n_thresholds = counts[self.feature]
         is_bin = self.kind == BIN
         after_first = is_bin & (self.position > 0)
         before_last = is_bin & (self.position < n_thresholds)
@@ -379,39 +375,27 @@ class FeatureMap:
         result[:, after_first] = above[:, (first + self.position - 1)[after_first]]
         result[:, before_last] &= ~above[:, (first + self.position)[before_last]]
 
-    def _compare(self, rows: NDArray[Any]) -> NDArray[np.bool_]:
-        counts = np.diff(self.threshold_offsets)
-        if (counts != 1).any():
-            rows = np.take(rows, np.repeat(np.arange(self.n_features), counts), axis=1)
-        return cast(NDArray[np.bool_], np.greater(rows, self.cuts))
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        others = other._arguments()
-        return all(
-            name == "is_boolean" or np.array_equal(part, others[name])
-            for name, part in self._arguments().items()
-        )
+        own, others = self._arguments(), other._arguments()
+        return all(name == "is_boolean" or np.array_equal(own[name], others[name]) for name in own)
 
     def __hash__(self) -> int:
         return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))
 
     def __repr__(self) -> str:
-        return (
-            f"<FeatureMap: {self.n_features} features, {len(self.thresholds)} thresholds, "
-            f"{self.n_booleans} Booleans, {self.encoding if isinstance(self.encoding, str) else 'mixed'}>"
-        )
+        encoding = self.encoding if isinstance(self.encoding, str) else "mixed"
+        counts = f"{self.n_features} features, {len(self.thresholds)} thresholds, {self.n_booleans} Booleans"
+        return f"<FeatureMap: {counts}, {encoding}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(FeatureMap, **self._arguments()), ()  # so that copies are checked and read-only, too
 
     def _arguments(self) -> dict[str, Any]:
-        names = (
-            *("thresholds", "threshold_offsets", "missing", "encoding"),
-            *("missing_policy", "precision", "is_boolean"),
-        )
-        return {name: getattr(self, name) for name in names} | {"categories": dict(self.categories)}
+        names = "thresholds threshold_offsets missing encoding missing_policy precision is_boolean"
+        parts = {name: getattr(self, name) for name in names.split()}
+        return parts | {"categories": dict(self.categories)}
 
 
 def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
@@ -431,9 +415,8 @@ def encodings_of(encoding: object, n_features: int) -> tuple[Encoding, ...]:
             place = f"encoding[{f}]" if several else "encoding"
             raise ValueError(f'{place} is {value!r}. It must be "thermometer" or "onehot".')
     if several and len(values) != n_features:
-        raise ValueError(
-            f"encoding has {len(values)} entries but there are {n_features} features. Give one each."
-        )
+        what = f"encoding has {len(values)} entries but there are {n_features} features"
+        raise ValueError(f"{what}. Give one each.")
     each = tuple(cast(Encoding, str(value)) for value in values)
     return each if several else each * max(n_features, 1)
 

@@ -9,7 +9,7 @@ import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib import resources
 from typing import Any
@@ -43,6 +43,7 @@ _NUMBERED = {
     "part": "the mean of eighth {0} of the window, less the mean of all of it",
     "band": "the strength of band {0} of 8, from slow to fast changes",
     "fine": "the strength of band {0} of 8, from slow to fast changes",
+    "mel": "the strength of tones in band {0} of 16, from low, in tenth {1} of the sound",
 }
 
 
@@ -213,24 +214,21 @@ class FrontEnd:
         if kernel is None:
             raise ValueError(f"kernel {name!r} does not exist. Kernels are {', '.join(KERNELS)}.")
         if not kernel.least <= self.window <= kernel.most:
-            raise ValueError(
-                f"kernel {name} takes windows of {kernel.least} to {kernel.most} samples, but window is "
-                f"{self.window}. Use other windows, or leave the kernel out."
-            )
+            takes = f"kernel {name} takes windows of {kernel.least} to {kernel.most} samples"
+            remedy = "Use other windows, or leave the kernel out."
+            raise ValueError(f"{takes}, but window is {self.window}. {remedy}")
         allowed = sources_of(kernel, self.axes)
         if kernel.of == "pair":
             pair = source.split("*")
             allowed += [source] if len(pair) == 2 and set(pair) <= {*self.axes} and len({*pair}) == 2 else []
         if source not in allowed:
-            raise ValueError(
-                f"kernel {name} has no source {source!r}. Its sources are {', '.join(allowed) or 'none'}."
-            )
+            known = f"Its sources are {', '.join(allowed) or 'none'}"
+            raise ValueError(f"kernel {name} has no source {source!r}. {known}.")
         return name, source
 
     def _place(self, group: Group) -> tuple[int, str, int]:
         name, source = group
-        is_axis = source in self.axes
-        place = self.axes.index(source) if is_axis else len(self.axes) + ("*" in source)
+        place = self.axes.index(source) if source in self.axes else len(self.axes) + ("*" in source)
         return place, source, KERNELS[name].code
 
     @cached_property
@@ -274,19 +272,14 @@ class FrontEnd:
     @cached_property
     def band_ends(self) -> dict[str, NDArray[np.uint16]]:
         """The last bin of each band of the kernels that have bands."""
-        used = {kernel: KERNELS[kernel] for kernel, _ in self.groups}
-        return {
-            name: band_ends(k, self.window, self.rate)
-            for name, k in used.items()
-            if k.gather or name == "mel"
-        }
+        used = [name for name, _ in self.groups if KERNELS[name].gather or name == "mel"]
+        return {name: band_ends(KERNELS[name], self.window, self.rate) for name in used}
 
     def scratch(self) -> tuple[int, int]:
         """Return how many int16 and how many int32 numbers the kernels need beside the window."""
         used = {kernel for kernel, _ in self.groups}
-        frames = self.window // FRAME
         side = self.window if any(source.startswith("|") for _, source in self.groups) else 1
-        side = max(side, MEL_BANDS * frames if "mel" in used else 1)
+        side = max(side, MEL_BANDS * (self.window // FRAME) if "mel" in used else 1)
         return side, max(self.window // 2 if "haar" in used else 1, self.wave_size)
 
     @property
@@ -309,8 +302,8 @@ class FrontEnd:
     def counts(self, windows: ArrayLike) -> NDArray[np.int16]:
         """Return windows as the int16 counts that a sensor gives, checked. Other numbers need the scale."""
         array = np.asarray(windows)
-        wanted = f"windows x {self.window} samples x {len(self.axes)} axes"
         if array.ndim != 3 or array.shape[1:] != (self.window, len(self.axes)):
+            wanted = f"windows x {self.window} samples x {len(self.axes)} axes"
             raise ValueError(f"X has shape {array.shape}. It must be {wanted}.")
         return to_counts(array, self.scale)
 
@@ -318,9 +311,8 @@ class FrontEnd:
         """Return the windows of a recording of samples x axes, one per hop. A shorter one gives none."""
         array = np.asarray(samples)
         if array.ndim != 2 or array.shape[1] != len(self.axes):
-            raise ValueError(
-                f"a recording has shape {array.shape}. It must be samples x {len(self.axes)} axes."
-            )
+            wanted = f"samples x {len(self.axes)} axes"
+            raise ValueError(f"a recording has shape {array.shape}. It must be {wanted}.")
         starts = np.arange(0, max(len(array) - self.window + 1, 0), self.hop)
         return np.asarray(array[starts[:, None] + np.arange(self.window)])
 
@@ -385,10 +377,8 @@ class FrontEnd:
     def digits_of(self, feature: int, values: Sequence[float]) -> int:
         """Return how many digits keep values of a feature different in units, at least 3."""
         different = {self.in_units(feature, value) for value in values}
-        for n in range(3, 17):
-            if len({f"{value:.{n}g}" for value in different}) == len(different):
-                return n
-        return 17
+        enough = (n for n in range(3, 17) if len({f"{v:.{n}g}" for v in different}) == len(different))
+        return next(enough, 17)
 
     def meaning(self, feature: int) -> str:
         """Return the name of a feature as rules show it, with frequencies where the rate is known.
@@ -420,15 +410,8 @@ class FrontEnd:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON can hold it."""
-        return {
-            "axes": list(self.axes),
-            "window": self.window,
-            "groups": [list(group) for group in self.groups],
-            "hop": self.hop,
-            "rate": self.rate,
-            "scale": None if self.scale is None else list(self.scale),
-            "units": None if self.units is None else list(self.units),
-        }
+        record = {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+        return record | {"groups": [list(group) for group in self.groups]}
 
     @staticmethod
     def from_dict(record: Mapping[str, Any]) -> FrontEnd:
@@ -442,15 +425,9 @@ class FrontEnd:
             raise ValueError(f"the front end has more than {MOST_AXES} axes or {most} groups")
         if any(type(g) is not list or [type(part) for part in g] != [str, str] for g in lists["groups"]):
             raise TypeError("a group of the front end is not a kernel and its source")
-        return FrontEnd(
-            axes=tuple(record["axes"]),
-            window=record["window"],
-            groups=tuple((kernel, source) for kernel, source in record["groups"]),
-            hop=record["hop"],
-            rate=record["rate"],
-            scale=None if record["scale"] is None else tuple(record["scale"]),
-            units=None if record["units"] is None else tuple(record["units"]),
-        )
+        parts = {name: None if value is None else tuple(value) for name, value in lists.items()}
+        parts["groups"] = tuple(map(tuple, lists["groups"]))
+        return FrontEnd(window=record["window"], hop=record["hop"], rate=record["rate"], **parts)  # type: ignore[arg-type]
 
 
 def to_counts(array: NDArray[Any], scale: Sequence[float] | None) -> NDArray[np.int16]:
@@ -463,10 +440,8 @@ def to_counts(array: NDArray[Any], scale: Sequence[float] | None) -> NDArray[np.
         return np.ascontiguousarray(array)
     if array.dtype.kind in "iu":
         if array.size and (array.min() < -(2**15) or array.max() >= 2**15):
-            raise ValueError(
-                f"X has samples from {array.min()} to {array.max()}, but int16 holds -32768 to 32767. "
-                "Shift them, as the sensor's driver on the board will."
-            )
+            what = f"X has samples from {array.min()} to {array.max()}, but int16 holds -32768 to 32767"
+            raise ValueError(f"{what}. Shift them, as the sensor's driver on the board will.")
         return np.ascontiguousarray(array, dtype=np.int16)
     if array.dtype.kind != "f":
         raise TypeError(f"X has dtype {array.dtype}. Samples are int16 counts, or floats with a scale.")
@@ -487,7 +462,7 @@ def _checked_axes(axes: Sequence[str]) -> tuple[str, ...]:
     if not 1 <= len(names) <= MOST_AXES or len(set(names)) != len(names):
         raise ValueError(f"axes is {names!r}. Give 1 to {MOST_AXES} different names.")
     for name in names:
-        if not isinstance(name, str) or not 1 <= len(name) <= 40 or any(c in name for c in "*|."):
+        if not isinstance(name, str) or not re.fullmatch(r"[^*|.]{1,40}", name):
             raise ValueError(f"axis {name!r} is not a name of up to 40 letters without *, | and dots.")
     return names
 
@@ -504,11 +479,7 @@ def plain_words(front_end: FrontEnd, feature: int) -> str:
     if name in _WORDS:
         return _WORDS[name]
     numbers = re.findall("[0-9]+", name)
-    if name.startswith("mel"):
-        return (
-            f"the strength of tones in band {numbers[0]} of 16, from low, in tenth {numbers[1]} of the sound"
-        )
     if name.startswith("haar"):
         n = 2 ** (int(numbers[0]) - 1)
         return f"the mean difference between neighbouring {'samples' if n == 1 else f'means of {n} samples'}"
-    return _NUMBERED[name.rstrip("0123456789")].format(*numbers)
+    return _NUMBERED[re.split("[0-9]", name)[0]].format(*numbers)

@@ -13,13 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 from ethereal.features.front_end import KERNELS, FrontEnd, Group, sources_of, to_counts
 
 DEFAULT_KERNELS = ("stats", "parts", "haar", "bands", "cov")
-_USUAL_AXES = {
-    1: ("x",),
-    2: ("ax", "ay"),
-    3: ("ax", "ay", "az"),
-    6: ("ax", "ay", "az", "gx", "gy", "gz"),
-    9: ("ax", "ay", "az", "gx", "gy", "gz", "mx", "my", "mz"),
-}
+_ALL_AXES = ("ax", "ay", "az", "gx", "gy", "gz", "mx", "my", "mz")
+_USUAL_AXES = {1: ("x",)} | {n: _ALL_AXES[:n] for n in (2, 3, 6, 9)}
 
 
 class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -101,15 +96,10 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if len(axes) != n_axes:
             raise ValueError(f"X has {n_axes} axes, but axes has {len(axes)} names. Give one each.")
         scale = _one_each("scale", self.scale, n_axes, float)
-        self.front_end_ = FrontEnd(
-            axes=axes,
-            window=array.shape[1],
-            groups=groups_of(self.kernels, axes),
-            hop=0 if self.hop is None else self.hop,
-            rate=None if self.rate is None else float(self.rate),
-            scale=scale,
-            units=_one_each("units", self.units, n_axes, str),
-        )
+        units = _one_each("units", self.units, n_axes, str)
+        hop, rate = self.hop or 0, None if self.rate is None else float(self.rate)
+        groups = groups_of(self.kernels, axes)
+        self.front_end_ = FrontEnd(axes, array.shape[1], groups, hop, rate, scale, units)
         to_counts(array[:1], scale)  # says at once when floats have no scale
         self.n_features_in_ = n_axes
         return self
@@ -130,15 +120,8 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kernels: dict[str, list[str]] = {}
         for kernel, source in front_end.groups:
             kernels.setdefault(kernel, []).append(source)
-        made = WindowFeatures(
-            kernels,
-            axes=front_end.axes,
-            window=front_end.window,
-            hop=front_end.hop,
-            rate=front_end.rate,
-            scale=front_end.scale,
-            units=front_end.units,
-        )
+        same = ("axes", "window", "hop", "rate", "scale", "units")
+        made = WindowFeatures(kernels, **{name: getattr(front_end, name) for name in same})
         made.front_end_, made.n_features_in_ = front_end, len(front_end.axes)
         return made
 

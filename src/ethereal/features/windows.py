@@ -54,9 +54,7 @@ class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(self, length: int, how: Pooling = "mean", *, drop_last: bool = False) -> None:
-        self.length = length
-        self.how = how
-        self.drop_last = drop_last
+        self.length, self.how, self.drop_last = length, how, drop_last
 
     def fit(self, recordings: Any = None, y: Any = None) -> WindowPooling:
         """Check the parameters. Nothing is learnt from the data."""
@@ -80,11 +78,8 @@ class WindowPooling(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform_labels(self, labels: Sequence[ArrayLike]) -> list[NDArray[np.int64]]:
         """Return the majority label of every window, per recording."""
         self.fit()
-        pooled = []
-        for track in _label_tracks(labels):
-            n = self._windows(len(track))
-            pooled.append(majority(track[: n * self.length].reshape(n, self.length)))
-        return pooled
+        tracks = ((track, self._windows(len(track))) for track in _label_tracks(labels))
+        return [majority(track[: n * self.length].reshape(n, self.length)) for track, n in tracks]
 
     def _windows(self, steps: int) -> int:
         return max(0, steps // self.length - bool(self.drop_last))
@@ -113,8 +108,7 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(self, length: int, stride: int = 1) -> None:
-        self.length = length
-        self.stride = stride
+        self.length, self.stride = length, stride
 
     def fit(self, recordings: Any = None, y: Any = None) -> SlidingWindows:
         """Check the parameters. Nothing is learnt from the data."""
@@ -131,9 +125,7 @@ class SlidingWindows(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if len(signal) < self.length:
                 rows.append(np.empty((0, self.length * channels), dtype=signal.dtype))
                 continue
-            view = sliding_window_view(signal, self.length, axis=0)[
-                :: self.stride
-            ]  # windows x channels x length
+            view = sliding_window_view(signal, self.length, axis=0)[:: self.stride]  # its steps come last
             rows.append(view.swapaxes(1, 2).reshape(len(view), self.length * channels))
         return np.concatenate(rows)
 

@@ -120,7 +120,7 @@ class Job:
         After a server that does not answer, only sets on disk are taken.
         """
         from ethereal import datasets
-        from ethereal.datasets.sets.registry import Unreachable
+        from ethereal.datasets.catalogue import Unreachable
         from ethereal_study.additions import ADDED
 
         at_hand: list[str] = []

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.npz import write_arrays
-from ethereal.datasets.dataset import read_npz
 from ethereal.datasets.rows import Rows
 from ethereal.features.packing import is_boolean
 from ethereal_study.additions import ADDED
+from ethereal_study.sets.npz import read_npz
 from ethereal_study.settings import SETTINGS, Settings
 from ethereal_study.speed.protocol import Request
 

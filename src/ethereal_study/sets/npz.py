@@ -1,58 +1,14 @@
-"""What `load` returns, and its file: one `NAME.npz` with X, y, test and what else is known of the rows."""
+"""The file of a data set: one `NAME.npz` with X, y, test and what else is known of the rows."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError, read_arrays, write_arrays
-from ethereal.datasets.rows import Rows
-from ethereal.datasets.sets.registry import DatasetError
-
-
-@dataclass(frozen=True, eq=False)
-class Dataset(Rows):
-    """A set of the study: `Rows` with a split, and where they come from.
-
-    Examples
-    --------
-    >>> import ethereal.datasets
-    >>> digits = ethereal.datasets.load("digits")
-    >>> digits.X_train.shape, digits.X_test.shape, digits.n_classes
-    ((1437, 64), (360, 64), 10)
-    """
-
-    y: NDArray[np.int16]  # labels from 0 on
-    test: NDArray[np.bool_]
-    feature_names: tuple[str, ...] = ()
-    class_names: tuple[str, ...] = ()
-    completeness: str = ""  # whether all rows of the original are there, and which are not
-    licence: str = ""
-    citation: str = ""
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes, those without a row included."""
-        return len(self.class_names)
-
-    @property
-    def n_features(self) -> int:
-        """Number of raw features."""
-        return int(self.X.shape[1])
-
-    def with_split(self, test: NDArray[np.bool_], how: str) -> Dataset:
-        """Return the same rows with another split, such as `ethereal.base.splits.group_split(y, groups)`."""
-        mask = np.asarray(test)
-        if mask.dtype != np.bool_ or mask.shape != self.y.shape:
-            what = f"dtype {mask.dtype} and shape {mask.shape}"
-            raise ValueError(f"test has {what}. It must be {len(self.y)} Booleans.")
-        if mask.all() or not mask.any():
-            raise ValueError("test marks all rows or none. Both parts need rows.")
-        return replace(self, test=mask, how=how)
+from ethereal.datasets.catalogue import Dataset, DatasetError
 
 
 def write_npz(path: Path, dataset: Dataset) -> None:
@@ -72,7 +28,7 @@ def write_npz(path: Path, dataset: Dataset) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_arrays(path, arrays, compressed=True)
     except OSError as e:
-        size = sum(a.nbytes for a in map(np.asarray, arrays.values())) >> 20
+        size = sum(array.nbytes for array in arrays.values()) >> 20
         raise DatasetError(
             f"{path}: cannot be written ({e.strerror or e}). It needs up to {size} MiB. "
             "Free some space, or point ETHEREAL_DATA to a folder that can be written."
@@ -93,8 +49,8 @@ def read_npz(path: Path, name: str) -> Dataset:
         X=arrays["X"],
         y=arrays["y"].astype(np.int16),
         test=arrays["test"],
-        feature_names=tuple(str(n) for n in arrays.get("feature_names", ())),
-        class_names=tuple(str(c) for c in arrays.get("class_names", ())),
+        feature_names=tuple(map(str, arrays.get("feature_names", ()))),
+        class_names=tuple(map(str, arrays.get("class_names", ()))),
         groups=None if group is None else group.astype(np.int32),
         completeness=str(arrays.get("completeness", "")),
         how=str(arrays.get("split", "")),

@@ -21,8 +21,8 @@ from dataset_archives import (
 from ethereal import datasets
 from ethereal.base.npz import NpzError, read_arrays
 from ethereal.datasets import DatasetError
-from ethereal.datasets.sets import archive
-from ethereal.datasets.sets.archive import Archive
+from ethereal_study.sets import archive
+from ethereal_study.sets.archive import Archive
 
 
 def edited(files, name, old, new, count=1):

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pooch
 
 from ethereal.base.atomic import open_to_append, rename, write_text
-from ethereal.datasets.sets.registry import DatasetError, Unreachable
+from ethereal.datasets.catalogue import DatasetError, Unreachable
 
 TRIES = 4  # per address
 WAIT = 1.0  # seconds before the second try, doubled each time

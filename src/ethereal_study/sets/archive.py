@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ethereal.datasets.sets.registry import DatasetError
+from ethereal.datasets.catalogue import DatasetError
 
 MAX_TOTAL = 2 << 30  # bytes in all members together, the largest set (sports) has 0.4 GB
 MAX_MEMBERS = 50_000  # sports has 9120 files

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ethereal import datasets
-from ethereal.datasets.sets.parsers import study_split
+from ethereal_study.sets.parsers import study_split
 
 
 @pytest.mark.parametrize("name", ["statlog", "mammography", "gesture", "sports"])

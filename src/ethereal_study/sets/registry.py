@@ -4,18 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
-class DatasetError(RuntimeError):
-    """A data set cannot be had, for example without a network or with a full disk."""
-
-
-class Unreachable(DatasetError):
-    """No server answered, so that trying other sets is in vain. `reason` says so in one line."""
-
-    def __init__(self, message: str, reason: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
+from ethereal.datasets.catalogue import Source
 
 _UCI = "https://archive.ics.uci.edu/static/public/"
 _CC_BY = "CC BY 4.0"
@@ -40,19 +29,11 @@ class File:
 
 
 @dataclass(frozen=True)
-class Source:
-    """One data set as its original is published."""
+class PublishedSource(Source):
+    """A data set with the files that its original is published in."""
 
-    name: str
-    title: str
-    files: tuple[File, ...]  # empty if it comes with scikit-learn
-    members: int  # data files inside the archive
-    rows: int
-    features: int
-    classes: int
-    licence: str
-    citation: str
-    image_shape: tuple[int, int] | None = None
+    files: tuple[File, ...] = ()
+    members: int = 0  # data files inside the archive
 
 
 def _uci(number: int, slug: str) -> tuple[File, ...]:
@@ -63,69 +44,69 @@ def _idx(name: str, md5: str) -> File:
     return File(tuple(f"{base}{name}-ubyte.gz" for base in _MNIST), f"md5:{md5}")
 
 
-SOURCES: dict[str, Source] = {
+SOURCES: dict[str, PublishedSource] = {
     s.name: s
     for s in (
-        Source(
+        PublishedSource(
             "emg", "EMG data for gestures: 36 subjects, a bracelet of 8 channels, 7 hand gestures",
-            _uci(481, "emg+data+for+gestures"),
+            files=_uci(481, "emg+data+for+gestures"),
             members=72, rows=14232, features=160, classes=8, licence=_CC_BY,
             citation="S. Lobov et al., Latent factors limiting the performance of sEMG-interfaces, Sensors "
             "18(4):1122, 2018; doi:10.24432/C5ZP5C",
         ),
-        Source(
+        PublishedSource(
             "gas", "Gas sensor array drift: 16 chemical sensors, 6 gases, 10 batches over 36 months",
-            _uci(224, "gas+sensor+array+drift+dataset"),
+            files=_uci(224, "gas+sensor+array+drift+dataset"),
             members=10, rows=13910, features=128, classes=6, licence=_CC_BY,
             citation="A. Vergara et al., Chemical gas sensor drift compensation using classifier ensembles, "
             "Sensors and Actuators B 166:320-329, 2012; doi:10.24432/C5RP6W",
         ),
-        Source(
+        PublishedSource(
             "gesture", "Gesture phase segmentation: 6 body points in space, 7 videos, 5 phases",
-            _uci(302, "gesture+phase+segmentation"),
+            files=_uci(302, "gesture+phase+segmentation"),
             members=7, rows=9901, features=18, classes=5, licence=_CC_BY,
             citation="R. Madeo, C. Lima, S. Peres, Gesture unit segmentation using support vector machines, "
             "SAC 2013; doi:10.24432/C5Z32C",
         ),
-        Source(
+        PublishedSource(
             "har", "Human activity recognition using smartphones: 30 subjects, 561 features, 6 activities",
-            _uci(240, "human+activity+recognition+using+smartphones"),
+            files=_uci(240, "human+activity+recognition+using+smartphones"),
             members=6, rows=10299, features=561, classes=6, licence=_CC_BY,
             citation="D. Anguita et al., A public domain dataset for human activity recognition using "
             "smartphones, ESANN 2013; doi:10.24432/C54S4K",
         ),
-        Source(
+        PublishedSource(
             "mammography",
             "Mammographic mass: BI-RADS attributes of 961 masses, benign or malignant, values missing",
-            _uci(161, "mammographic+mass"),
+            files=_uci(161, "mammographic+mass"),
             members=1, rows=961, features=5, classes=2, licence=_CC_BY,
             citation="M. Elter, R. Schulz-Wendtland, T. Wittenberg, The prediction of breast cancer biopsy "
             "outcomes using two CAD approaches, Medical Physics 34(11):4164-4172, 2007; doi:10.24432/C53K6Z",
         ),
-        Source(
+        PublishedSource(
             "sensorless", "Sensorless drive diagnosis: 48 features of motor currents, 11 conditions",
-            _uci(325, "dataset+for+sensorless+drive+diagnosis"),
+            files=_uci(325, "dataset+for+sensorless+drive+diagnosis"),
             members=1, rows=58509, features=48, classes=11, licence=_CC_BY,
             citation="M. Bator, Dataset for sensorless drive diagnosis, 2013; doi:10.24432/C5VP5F",
         ),
-        Source(
+        PublishedSource(
             "sports", "Daily and sports activities: 8 subjects, 5 motion sensors, 19 activities",
-            _uci(256, "daily+and+sports+activities"),
+            files=_uci(256, "daily+and+sports+activities"),
             members=9120, rows=100320, features=45, classes=19, licence=_CC_BY,
             citation="K. Altun, B. Barshan, O. Tuncel, Comparative study on classifying human activities "
             "with miniature inertial and magnetic sensors, Pattern Recognition 43(10):3605-3620, 2010; "
             "doi:10.24432/C5C59F",
         ),
-        Source(
+        PublishedSource(
             "statlog", "Statlog vehicle silhouettes: 18 shape features, 4 vehicles",
-            _uci(149, "statlog+vehicle+silhouettes"),
+            files=_uci(149, "statlog+vehicle+silhouettes"),
             members=9, rows=846, features=18, classes=4, licence=_CC_BY,
             citation="P. Mowforth, B. Shepherd, Statlog (vehicle silhouettes), Turing Institute, 1987; "
             "doi:10.24432/C5HG6N",
         ),
-        Source(
+        PublishedSource(
             "mnist", "MNIST: handwritten digits, 28 x 28 grey pixels",
-            (
+            files=(
                 _idx("train-images-idx3", "f68b3c2dcbeaaa9fbdd348bbdeb94873"),
                 _idx("train-labels-idx1", "d53e105ee54ea40749a09fcbcd1e9432"),
                 _idx("t10k-images-idx3", "9fb629c4189551a2d022fa330f9573f3"),
@@ -135,13 +116,6 @@ SOURCES: dict[str, Source] = {
             citation="Y. LeCun, L. Bottou, Y. Bengio, P. Haffner, Gradient-based learning applied to "
             "document recognition, Proc. IEEE 86(11):2278-2324, 1998",
             image_shape=(28, 28),
-        ),
-        Source(
-            "digits", "Optical digits: 8 x 8 counts of ink, the test part, bundled with scikit-learn",
-            (), members=0, rows=1797, features=64, classes=10, licence=_CC_BY,
-            citation="E. Alpaydin, C. Kaynak, Optical recognition of handwritten digits, 1998; "
-            "doi:10.24432/C50P49",
-            image_shape=(8, 8),
         ),
     )
 }  # fmt: skip

@@ -11,7 +11,7 @@ import dataset_archives
 from dataset_archives import ARCHIVES, serving, small_source, statlog_files, zipped
 from ethereal import datasets
 from ethereal.datasets import DatasetError
-from ethereal.datasets.sets import download, registry
+from ethereal_study.sets import download, registry
 
 NAME = "statlog+vehicle+silhouettes.zip"
 
@@ -208,7 +208,7 @@ def test_a_full_disk_keeps_what_is_there_and_says_so(site, tmp_path):
     script = """
 import resource, sys
 from ethereal.datasets import DatasetError
-from ethereal.datasets.sets import download
+from ethereal_study.sets import download
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512))
 try:
@@ -237,7 +237,7 @@ from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from dataset_archives import Site, small_source
 from ethereal import datasets
-from ethereal.datasets.sets import registry
+from ethereal_study.sets import registry
 import requests, rich.progress  # before the forks
 registry.SOURCES["statlog"] = small_source("statlog", Site(url=sys.argv[2]))
 folder, rng = Path(sys.argv[3]), random.Random(0)

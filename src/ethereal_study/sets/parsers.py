@@ -18,15 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
+from ethereal.datasets.catalogue import DatasetError
 from ethereal.datasets.rows import Rows
-from ethereal.datasets.sets.archive import Archive, read_gzip
-from ethereal.datasets.sets.registry import CLASSES, FEATURES, DatasetError, Source
+from ethereal_study.sets.archive import Archive, read_gzip
+from ethereal_study.sets.registry import CLASSES, FEATURES, PublishedSource
 
 STUDY_SPLIT = "the study's 80/20 split, to the row"  # where a function does not say another
 _EMG_LONGEST = 600_000  # milliseconds, where the recordings last about a minute
 
 
-def emg(archive: Archive, source: Source) -> Rows:
+def emg(archive: Archive, source: PublishedSource) -> Rows:
     """36 folders with two recordings of time in ms, 8 channels and class. Gaps in time are filled.
 
     Steps are roots of the sum of squares over 100 ms. Every third window of 20 steps has its majority label.
@@ -63,7 +64,7 @@ def emg(archive: Archive, source: Source) -> Rows:
     )
 
 
-def gas(archive: Archive, source: Source) -> Rows:
+def gas(archive: Archive, source: PublishedSource) -> Rows:
     """Ten files in libsvm form: `label 1:value ... 128:value` (or `label;concentration 1:value ...`)."""
     names = _expect(archive, r"(?:.*/)?batch\d+\.dat", source)
     batches = {int(re.sub(r".*batch(\d+)\.dat", r"\1", n)): n for n in names}
@@ -89,7 +90,7 @@ def gas(archive: Archive, source: Source) -> Rows:
     return Rows(table[:, 2::2].astype(np.float32), table[:, 0].astype(np.int64) - 1, test, batch_of)
 
 
-def gesture(archive: Archive, source: Source) -> Rows:
+def gesture(archive: Archive, source: PublishedSource) -> Rows:
     """Seven raw csv files with a header: 18 coordinates, time stamp, phase."""
     names = _expect(archive, r"(?:.*/)?[abc]\d_raw\.csv", source)
     rows: list[list[float]] = []
@@ -111,7 +112,7 @@ def gesture(archive: Archive, source: Source) -> Rows:
     return Rows(np.array(rows), np.array(y), _split(len(y)), np.array(group))
 
 
-def har(archive: Archive, source: Source) -> Rows:
+def har(archive: Archive, source: PublishedSource) -> Rows:
     """Two folders, train and test, with X, y and subject files, and names of features beside."""
     lines = text_of(archive.read("features.txt")).split("\n")
     names = [re.sub(r"^\d+\s+", "", line) for line in lines if line.strip()]
@@ -149,7 +150,7 @@ def _har_names(names: list[str]) -> list[str]:
     return result
 
 
-def mammography(archive: Archive, source: Source) -> Rows:
+def mammography(archive: Archive, source: PublishedSource) -> Rows:
     """One csv file without a header, `?` where a value is missing."""
     name = "mammographic_masses.data"
     lines = lines_of(text_of(archive.read(name)), name, 6, delimiter=",")
@@ -159,7 +160,7 @@ def mammography(archive: Archive, source: Source) -> Rows:
     return Rows(np.array(X, dtype=np.float32), y.astype(np.int64), _split(len(y)))
 
 
-def sensorless(archive: Archive, source: Source) -> Rows:
+def sensorless(archive: Archive, source: PublishedSource) -> Rows:
     """One file of 48 numbers and the class per line."""
     name = "Sensorless_drive_diagnosis.txt"
     table = read_numbers(text_of(archive.read(name)), name, 49)
@@ -167,7 +168,7 @@ def sensorless(archive: Archive, source: Source) -> Rows:
     return Rows(table[:, :48].astype(np.float32), table[:, 48].astype(np.int64) - 1, _split(len(table)))
 
 
-def sports(archive: Archive, source: Source) -> Rows:
+def sports(archive: Archive, source: PublishedSource) -> Rows:
     """`aNN/pN/sNN.txt` (activity, subject, segment), 125 samples of 45 numbers: eleven means over ten."""
     names = _expect(archive, r"(?:.*/)?a\d\d/p\d/s\d\d\.txt", source)
     from ethereal.features.windows import WindowPooling
@@ -187,7 +188,7 @@ def sports(archive: Archive, source: Source) -> Rows:
     return Rows(np.concatenate(blocks), np.array(y), _split(len(y)), np.array(group))
 
 
-def statlog(archive: Archive, source: Source) -> Rows:
+def statlog(archive: Archive, source: PublishedSource) -> Rows:
     """Nine files xaa.dat ... xai.dat: 18 whole numbers and the vehicle per line."""
     vehicles = CLASSES["statlog"]
     X: list[list[float]] = []
@@ -201,7 +202,7 @@ def statlog(archive: Archive, source: Source) -> Rows:
     return Rows(np.array(X, dtype=np.float32), np.array(y), _split(len(y)))
 
 
-def mnist(paths: list[Path], source: Source) -> Rows:
+def mnist(paths: list[Path], source: PublishedSource) -> Rows:
     """Four idx files: images and labels for training, then for the test."""
     parts = [(_idx(images, 3), _idx(labels, 1)) for images, labels in (paths[:2], paths[2:])]
     for (images, labels), path in zip(parts, paths[::2], strict=True):
@@ -229,12 +230,12 @@ def _idx(path: Path, dimensions: int) -> NDArray[np.uint8]:
 
 
 # The sets that come as one zip. mnist and digits have their own ways.
-FROM_ARCHIVE: dict[str, Callable[[Archive, Source], Rows]] = {
+FROM_ARCHIVE: dict[str, Callable[[Archive, PublishedSource], Rows]] = {
     f.__name__: f for f in (emg, gas, gesture, har, mammography, sensorless, sports, statlog)
 }
 
 
-def _expect(archive: Archive, pattern: str, source: Source) -> list[str]:
+def _expect(archive: Archive, pattern: str, source: PublishedSource) -> list[str]:
     names = archive.names(pattern)
     if len(names) != source.members:
         seen = f" The last is {names[-1]}." if names else ""
@@ -310,7 +311,7 @@ def read_numbers(
     >>> read_numbers("1 2\\n3 x\\n", "f.txt", 2)
     Traceback (most recent call last):
     ...
-    ethereal.datasets.sets.registry.DatasetError: f.txt, line 2: 'x' is not a finite number: '3 x'
+    ethereal.datasets.catalogue.DatasetError: f.txt, line 2: 'x' is not a finite number: '3 x'
     """
     try:
         table = np.loadtxt(io.StringIO(text), delimiter=delimiter, skiprows=skip, comments=None, ndmin=2)
