@@ -107,9 +107,8 @@ def test_few_rows_and_few_groups_are_not_set_aside():
 
 
 def trial(number, accuracy, instructions, rows, flash=4000):
-    return Trial(
-        number, SETUP, accuracy, Footprint(flash, instructions), 0.9, 1, 1, 0.5, rows, cost=instructions
-    )
+    took = Footprint(flash, instructions)
+    return Trial(accuracy, 0.5, took, 0.9, 1, 1, rows, cost=instructions, number=number, setup=SETUP)
 
 
 def test_the_cheaper_of_equal_trials_is_chosen():

@@ -12,7 +12,6 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
@@ -366,11 +365,3 @@ class PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
         return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)
-
-
-def __getattr__(name: str) -> Any:
-    new = {"descend": prune_path, "descend_like": prune_path_like}.get(name)
-    if new is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{name} is called {new.__name__} now.", DeprecationWarning, stacklevel=2)
-    return new

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from ethereal.tuning.frontiers import Frontier, FrontierPoint, frontier
     from ethereal.tuning.machines import Setup, Space
     from ethereal.tuning.pruning import Pruning, prune
-    from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune, tune_windows
+    from ethereal.tuning.search import BudgetNotMet, Tuning, front_of, tune, tune_windows
+    from ethereal.tuning.storage import Trial
 
 __all__ = [
     "Budget",
@@ -52,6 +53,7 @@ __getattr__ = loader(
         "frontiers": "Frontier FrontierPoint frontier",
         "pruning": "Pruning prune",
         "machines": "Setup Space",
-        "search": "BudgetNotMet Trial Tuning front_of tune tune_windows",
+        "search": "BudgetNotMet Tuning front_of tune tune_windows",
+        "storage": "Trial",
     },
 )

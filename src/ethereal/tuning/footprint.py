@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.options import refuse, renamed
 from ethereal.features.packing import evenly
 from ethereal.model.codes import compact
 
@@ -105,13 +105,11 @@ def priced(layout: str = "auto") -> Callable[[Model], Iterator[Footprint]]:
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        try:
+        with suppress(NotSupported):
             for program, _ in programs(model, options):
                 costs = program.costs
                 takes = program.flash_bytes, costs.instructions, costs.stack_bytes
                 yield Footprint(*takes, program.layout, program.clause_bytes)
-        except NotSupported:
-            return
 
     return measure
 
@@ -127,7 +125,6 @@ def on_device(
     of_rows: Callable[[NDArray[np.int64]], float] = np.max,
     flash: float = math.inf,
     worst: bool = False,
-    **old: Any,
 ) -> Measure:
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
@@ -143,11 +140,9 @@ def on_device(
     [('straight', True), ('fast', True), ('fast', True), ('compact', True)]
     """
     from ethereal.device import find_core
+    from ethereal.export import ExportOptions
+    from ethereal.export.c99.choose import programs
 
-    if old:
-        given = renamed("on_device", old, {"max_bytes": "flash"})
-        flash = given.pop("flash", flash)
-        refuse("on_device", given)
     chip = find_core(target)
     rows = np.asarray(X)
     if rows.ndim not in (2, 3) or len(rows) == 0:
@@ -157,8 +152,9 @@ def on_device(
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        for program in _programs(model, flash):
-            yield executed(program, rows, chip, of_rows, worst)
+        for program, is_last in programs(model, ExportOptions()):
+            if is_last or may_fit(program, flash):
+                yield executed(program, rows, chip, of_rows, worst)
 
     return measure
 
@@ -175,16 +171,6 @@ def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
         return () if is_constant else compiled(model)
 
     return measure
-
-
-def _programs(model: Model, flash: float) -> Iterator[Program]:
-    """Yield the programs of a model that may fit, the quickest first, and the last in any case."""
-    from ethereal.export import ExportOptions
-    from ethereal.export.c99.choose import programs
-
-    for program, is_last in programs(model, ExportOptions()):
-        if is_last or may_fit(program, flash):
-            yield program
 
 
 def may_fit(program: Program, flash: float) -> bool:
@@ -211,8 +197,8 @@ def executed(
     if worst:
         require_bounds()
     asked = on_rows(program, rows)
-    run, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
-    classes, elf = run.classes, run.elf
+    run = execute(asked, chip, ram_bytes=_PLENTY)
+    classes, expected, elf = run.classes, asked.expected, run.elf
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
         names, first = program.model.classes.tolist(), wrong[0]

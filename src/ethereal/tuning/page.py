@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ethereal.base.checks import bytes_text
 from ethereal.base.messages import table_of
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
-from ethereal.tuning.search import Trial, front_of
+from ethereal.tuning.search import front_of
+from ethereal.tuning.storage import Trial
 
 if TYPE_CHECKING:
     from rich.table import Table

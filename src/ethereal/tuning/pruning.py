@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.base.options import refuse, renamed, split_kwargs
+from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import checks
@@ -21,9 +21,6 @@ from ethereal.tuning.kernels import bounded, candidates, drop_groups
 
 if TYPE_CHECKING:
     from ethereal.model import Model
-
-_OLD_NAMES = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": "ram",
-              "max_worst_instructions": "worst_instructions"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -115,7 +112,7 @@ def prune(
     True
     """
     checks.a_model(model)
-    limits, unknown = split_kwargs(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
+    limits, unknown = split_kwargs(Budget, bounds, budget)
     refuse("prune", unknown, Budget)
     budget = limits
     if model.front_end is not None and budget.on_size:
@@ -149,16 +146,14 @@ def prune(
     choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None
-    given, *measured = choice.curve
+    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
+    given, *measured = (last if point is chosen else point for point in choice.curve)
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
-    which = next((i for i, points in enumerate(by_start) if any(p is chosen for p in points)), 0)
-    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
-    points = tuple(last if point is chosen else point for point in (given, *by_start[which]))
-    return Pruning(
-        points, curves[which].scale, curves[which].teacher, last.model, chosen.accuracy, chosen.footprint,
-        fronts[which],
-    )  # fmt: skip
+    which = next((i for i, points in enumerate(by_start) if any(p is last for p in points)), 0)
+    points, own = (given, *by_start[which]), curves[which]
+    found = last.model, chosen.accuracy, chosen.footprint
+    return Pruning(points, own.scale, own.teacher, *found, fronts[which])
 
 
 def _fronts(
@@ -170,9 +165,8 @@ def _fronts(
     front_end = model.simplify().drop_unused_kernels().front_end
     if front_end is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
-    path = drop_groups(
-        front_end, rows.raw, rows.codes, rows.groups, target=budget.target, by_flash=True, seed=seed
-    )
+    seen = rows.raw, rows.codes, rows.groups
+    path = drop_groups(front_end, *seen, target=budget.target, by_flash=True, seed=seed)
     return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]
 
 
