@@ -194,13 +194,14 @@ class Choice:
         """
         loss, voting = self._may_lose, self._voting()
         least = -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
-        promised = [i for i in voting if self._curve[i].accuracy >= least]
+        small = [i for i in voting if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
+        promised = [i for i in small if self._curve[i].accuracy >= least]
         by_worth = loss is None and self._budget.counts is not None
         chosen = self._most_worth(promised) if by_worth else self._search(promised)
         if chosen is not None:
             return self._curve[chosen]
         if loss is not None:
-            self._search(voting)  # finds what fits, whatever it loses
+            self._search(small)  # finds what fits, whatever it loses
         raise self._error(least)
 
     def _most_worth(self, promised: list[int]) -> int | None:
@@ -210,7 +211,7 @@ class Choice:
         not know it. So points are measured until no other can be worth more. The next one is in the middle of
         those that can.
         """
-        left = sorted(self._that_may_fit(promised), key=lambda i: self._curve[i].estimate.bytes)
+        left = sorted(promised, key=lambda i: self._curve[i].estimate.bytes)
         while True:
             known = [i for i in left if i in self._looked_at]
             chosen = self._worth_most_of([i for i in known if self._excess(i) <= 1])
@@ -278,15 +279,11 @@ class Choice:
         times = _SURELY * min(ratios)
         return Footprint(round(times * estimate.bytes), times * estimate.instructions)
 
-    def _that_may_fit(self, points: list[int]) -> list[int]:
-        return [i for i in points if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
-
     def _outgrows(self, i: int, limit: Footprint) -> bool:
         estimate = self._curve[i].estimate
         return estimate.bytes >= limit.bytes and estimate.instructions >= limit.instructions
 
     def _search(self, left: list[int]) -> int | None:
-        left = self._that_may_fit(left)
         while left:
             i = self._wanted(left)
             if self._excess(i) <= 1:

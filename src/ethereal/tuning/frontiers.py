@@ -345,7 +345,7 @@ def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
         shift = (-_falling(-mean) - mean).astype(np.float32)
         held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
     points = zip(curve.curve, accuracy.tolist(), held_out, strict=True)
-    return replace(curve, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
+    return replace(curve, curve=tuple(replace(p, accuracy=min(a, p.known), held_out=h) for p, a, h in points))
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:

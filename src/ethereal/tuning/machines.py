@@ -224,10 +224,6 @@ class Machines:
         """Return the joined model of all machines. The held-out rows choose the epochs."""
         first = self.first(self.epochs)
         first.fit(*train, validation_set=held_out, categories=self.categories)
-        return self.committee(first, train, held_out)
-
-    def committee(self, first: EtherealClassifier, train: Labelled, held_out: Labelled) -> Model:
-        """Return the model of the first machine, joined with those of the others."""
         return committee(first, train, self.setup.machines, self.categories, held_out)
 
 

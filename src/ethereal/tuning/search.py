@@ -42,6 +42,7 @@ from ethereal.tuning.machines import (
     Rows,
     Setup,
     Space,
+    committee,
     labelled,
     matrix,
     parts,
@@ -146,7 +147,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
             return Outcome(early, early)
         first.set_params(epochs=task.epochs)
         first.fit(*train, checkpoint=kept, resume=True, **known)
-    model = machines.committee(first, train, held_out)
+    model = committee(first, train, setup.machines, task.categories, held_out)
     curve_of_first = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
     measure = usable(held_out[0], task.budget.target, **task.budget.keywords)
     point = within(curve_of_first.curve, task.budget, measure, setup.give_away)
