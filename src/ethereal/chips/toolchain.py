@@ -77,16 +77,9 @@ class CompileError(RuntimeError):
     """The compiler failed. The message is its output."""
 
 
-def compile_elf(
-    sources: Mapping[str, str],
-    target: Target,
-    roots: Iterable[str],
-    *,
-    optimize: str = "-O2",
-    compiler: Compiler = "zig",
-    linker_script: str | None = None,
-    flags: Iterable[str] = (),
-) -> Elf:
+def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str], *, optimize: str = "-O2",
+                compiler: Compiler = "zig", linker_script: str | None = None,
+                flags: Iterable[str] = ()) -> Elf:  # fmt: skip
     """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
 
     The result is kept under the hash of all inputs, so the same program is compiled once.

@@ -16,7 +16,7 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,11 +26,9 @@ from ethereal.base.calibration import softmax, vote_scale
 from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
+from ethereal.model import Model
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import WINDOWS, Supports
-
-if TYPE_CHECKING:
-    from ethereal.model import Model
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: lab/notes/tuning.md.
@@ -95,18 +93,9 @@ class Curve(Generic[Cost]):
         return [p for p in self.curve if p.price <= price][-1]
 
 
-def prune_path(
-    model: Model,
-    rows: PruneRows,
-    held_out: PruneRows,
-    teacher: Teacher,
-    cost: Callable[[Model], Cost],
-    seed: int,
-    *,
-    seen: bool = False,
-    sweeps: int = SWEEPS,
-    start: Model | None = None,
-) -> Curve[Cost]:
+def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher,
+               cost: Callable[[Model], Cost], seed: int, *, seen: bool = False, sweeps: int = SWEEPS,
+               start: Model | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on rows. Accuracies are those of the held-out rows.
 
     With `start`, the descent begins there, and the model is only the teacher and the first point.
@@ -131,16 +120,9 @@ def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> fl
     return min(scale, trained) if seen else scale
 
 
-def prune_path_like(
-    model: Model,
-    rows: PruneRows,
-    like: Curve[Any],
-    cost: Callable[[Model], Cost],
-    seed: int,
-    *,
-    start: Model | None = None,
-    made: Iterable[tuple[float, Model]] | None = None,
-) -> Curve[Cost]:
+def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int,
+                    *, start: Model | None = None,
+                    made: Iterable[tuple[float, Model]] | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
 
     These are the accuracies of other models. So no model counts more than its own accuracy on the rows that
@@ -156,16 +138,8 @@ def prune_path_like(
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
 
 
-def prune_at(
-    model: Model,
-    rows: PruneRows,
-    held_out: PruneRows,
-    teacher: Teacher,
-    price: float,
-    seed: int,
-    *,
-    seen: bool = False,
-) -> Model:
+def prune_at(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher, price: float, seed: int, *,
+             seen: bool = False) -> Model:  # fmt: skip
     """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
     smaller = smaller_models(model, rows, logits_per_vote(model, held_out, seen), teacher, seed)
     return deque(itertools.takewhile(lambda one: one[0] <= price, smaller), maxlen=1)[0][1]
@@ -190,15 +164,9 @@ def clauses_in_full(n_clauses: int, n_rows: int, n_classes: int) -> float:
     return few + (n_clauses - few) / (SWEEPS * _WIDE_STEP) if few < n_clauses else n_clauses
 
 
-def smaller_models(
-    model: Model,
-    rows: PruneRows,
-    scale: float,
-    teacher: Teacher,
-    seed: int,
-    sweeps: int = SWEEPS,
-    begin: Model | None = None,
-) -> Iterator[tuple[float, Model]]:
+def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int,
+                   sweeps: int = SWEEPS,
+                   begin: Model | None = None) -> Iterator[tuple[float, Model]]:  # fmt: skip
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
     n_features = int(model.feature_map.feature.max(initial=-1)) + 1
@@ -280,14 +248,8 @@ class PruneRows:
     groups: NDArray[Any] | None = None  # the person or recording of each row
 
     @staticmethod
-    def read(
-        model: Model,
-        X: ArrayLike,
-        y: ArrayLike,
-        x_name: str = "X",
-        y_name: str = "y",
-        groups: ArrayLike | None = None,
-    ) -> PruneRows:
+    def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y",
+             groups: ArrayLike | None = None) -> PruneRows:  # fmt: skip
         """Check rows, labels and groups for a model."""
         SUPPORTS.check(model.needs)
         raw = np.asarray(X) if is_windows(model, X) else input_matrix(model, X)

@@ -10,10 +10,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +36,7 @@ _CALLS: dict[Call, str] = {
 }
 
 
-@dataclass(frozen=True)
-class _Core:
+class _Core(NamedTuple):
     simavr: str  # the chip that simavr emulates
     flash_bytes: int
     ram_end: int  # address of the last byte
@@ -51,8 +49,7 @@ _CORES = {
 }
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """What the harness said."""
 
     classes: NDArray[np.int64]
@@ -119,9 +116,8 @@ class _EmulatedAvr:
                     f"({self._chip.chip}). Use another layout, or a chip with more RAM."
                 )
             parts.append(part)
-        classes, cycles = ([getattr(part, name) for part in parts] for name in ("classes", "cycles"))
-        stack_bytes = max(part.stack_bytes for part in parts)
-        return _Run(np.concatenate(classes), np.concatenate(cycles), stack_bytes)
+        classes, cycles, stacks = zip(*parts, strict=True)
+        return _Run(np.concatenate(classes), np.concatenate(cycles), max(stacks))
 
     def _emulate(self, flash: bytes) -> list[tuple[str, int]]:
         """Run simavr until the program ends, and return the lines that it printed."""
@@ -171,9 +167,8 @@ def _intel_hex(data: bytes) -> str:
 
 
 def _find_simavr() -> str:
-    path = shutil.which("simavr")
-    if path is None:
-        raise ModuleNotFoundError(
-            "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
-        )
-    return path
+    if path := shutil.which("simavr"):
+        return path
+    raise ModuleNotFoundError(
+        "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
+    )

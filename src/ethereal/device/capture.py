@@ -55,17 +55,9 @@ class Captured:
         return (self.n_samples + self.n_dropped - 1) / seconds if seconds >= 1 else None
 
 
-def capture(
-    port: str,
-    label: str,
-    out: str | Path,
-    *,
-    group: str | None = None,
-    axes: Sequence[str] | None = None,
-    seconds: float | None = None,
-    baudrate: int = 115200,
-    progress: Callable[[Captured], None] = lambda recording: None,
-) -> Captured:
+def capture(port: str, label: str, out: str | Path, *, group: str | None = None,
+            axes: Sequence[str] | None = None, seconds: float | None = None, baudrate: int = 115200,
+            progress: Callable[[Captured], None] = lambda recording: None) -> Captured:  # fmt: skip
     """Write a recording of a label until it is interrupted, or for some seconds.
 
     The file is `out/LABEL/TIME.csv`, or `out/LABEL/GROUP/TIME.csv`. It has a temporary name until the end.

@@ -203,30 +203,16 @@ class Deployment:
         return None if clock is None else round(self.microseconds * clock / 1e6)
 
 
-def deploy(
-    model: Model,
-    port: str,
-    *,
-    name: str = "model",
-    code: Code | Literal["auto"] = "auto",
-    baudrate: int = 115200,
-    report: Callable[[str], None] = lambda text: None,
-) -> Deployment:
+def deploy(model: Model, port: str, *, name: str = "model", code: Code | Literal["auto"] = "auto",
+           baudrate: int = 115200,
+           report: Callable[[str], None] = lambda text: None) -> Deployment:  # fmt: skip
     """Copy runtime, tables and golden rows to the board at `port`, run the self-test there, and measure.
 
     On the board, `ethereal_tm.load("NAME.etb")` then gives the model. Thresholds are rounded down to the
     board's own floats before they are sent.
 
-    Parameters
-    ----------
-    model, port, name
-        What to copy, the serial port ("/dev/ttyACM0", "COM3"), and the name of the files there.
-    code
-        "plain", "viper" (machine code), or "auto" for viper if the board has it.
-    baudrate
-        Baud rate of the port. Boards on USB ignore it.
-    report
-        Called with what happens, for a progress display.
+    The `code` is "plain", "viper" (machine code), or "auto" for viper if the board has it. The `port` is a
+    serial port ("/dev/ttyACM0", "COM3"). Boards on USB ignore `baudrate`. `report` is told what happens.
     """
     check_module_name(name)
     SUPPORTS.check(model.needs)

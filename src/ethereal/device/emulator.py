@@ -62,17 +62,18 @@ class EmulatedCore:
         self._fault: str | None = None
         self._next_buffer = _BUFFERS
         self._load()
-        self._add_hooks()
 
     def _load(self) -> None:
+        """Fill the memory, count instructions from now on, and remember what a fault was."""
         from unicorn import unicorn_const as uc
+        from unicorn.unicorn_py3 import unicorn as binding
 
         flash, ram = self.target.flash_origin, self.target.ram_origin
         # Code, tables, and the initial values of variables where the start-up code would find them.
         image = self.elf.image(flash)
-        self._image = image + bytes(_round_up(len(image)) - len(image))
-        self._uc.mem_map(flash, len(self._image), uc.UC_PROT_READ | uc.UC_PROT_EXEC)
-        self._uc.mem_write(flash, self._image)
+        image += bytes(_round_up(len(image)) - len(image))
+        self._uc.mem_map(flash, len(image), uc.UC_PROT_READ | uc.UC_PROT_EXEC)
+        self._uc.mem_write(flash, image)
         self._uc.mem_map(_STOP, _PAGE, uc.UC_PROT_READ | uc.UC_PROT_EXEC)
         self._uc.mem_map(ram, _round_up(self.ram_bytes), uc.UC_PROT_READ | uc.UC_PROT_WRITE)
         # Paint the RAM, then put the variables over it. Afterwards, what is no longer paint was stack.
@@ -80,13 +81,7 @@ class EmulatedCore:
         for s in self.elf.segments:
             if s.address >= ram:
                 self._uc.mem_write(s.address, s.data + bytes(s.memory_bytes - len(s.data)))
-
-    def _add_hooks(self) -> None:
-        """Count instructions, and remember what a fault was."""
-        from unicorn import unicorn_const as uc
-        from unicorn.unicorn_py3 import unicorn as binding
-
-        self.counter = BlockCounter(self.target.isa, self.target.flash_origin, self._image)
+        self.counter = BlockCounter(self.target.isa, flash, image)
         # The emulator's function that ends an execution.
         self._stop = ctypes.cast(binding.uclib.uc_emu_stop, ctypes.c_void_p).value or 0
         # The binding's own hook_add calls Python for every block, fifty times slower than a native function.
@@ -230,13 +225,10 @@ class EmulatedBoard(EmulatedCore):
 
         self._text, self._written = "", dict[int, int]()  # what the program wrote to registers, by address
         self._status: int | None = None
-        self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
-        self._uc.mmio_map(_SYSTEM, _SYSTEM_BYTES, self._read_register, None, self._write_register, None)
-
-    def _load(self) -> None:
-        super()._load()
         # At reset the RAM holds anything. The program's start-up code sets initial values.
         self._uc.mem_write(self.target.ram_origin, b"\xa5" * self.ram_bytes)
+        self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
+        self._uc.mmio_map(_SYSTEM, _SYSTEM_BYTES, self._read_register, None, self._write_register, None)
 
     def run(self) -> BoardRun:
         """Start at reset. A program that does not end by itself raises `DeviceFault`."""

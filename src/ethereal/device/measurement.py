@@ -115,18 +115,9 @@ class Measurement:
         return asdict(self) | {name: getattr(self, name) for name in derived}
 
 
-def measure(
-    model: Model,
-    X: ArrayLike,
-    target: str | None = None,
-    layout: str | None = None,
-    *,
-    compiler: Compiler = "zig",
-    optimize: str = "-Os",
-    estimate: Estimate | None = None,
-    worst: bool | int = False,
-    **options: Any,
-) -> Measurement:
+def measure(model: Model, X: ArrayLike, target: str | None = None, layout: str | None = None, *,
+            compiler: Compiler = "zig", optimize: str = "-Os", estimate: Estimate | None = None,
+            worst: bool | int = False, **options: Any) -> Measurement:  # fmt: skip
     """Export `model`, compile it for `target` and execute it on every row of `X`.
 
     Parameters
@@ -166,14 +157,9 @@ def measure(
     return measure_program(on_rows(program, X), program.options.target, estimate=estimate, worst=worst, **how)
 
 
-def measure_layouts(
-    model: Model,
-    X: ArrayLike,
-    target: str | None = None,
-    *,
-    remark: Callable[[str], object] | None = None,
-    **keywords: Any,
-) -> list[Measurement]:
+def measure_layouts(model: Model, X: ArrayLike, target: str | None = None, *,
+                    remark: Callable[[str], object] | None = None,
+                    **keywords: Any) -> list[Measurement]:  # fmt: skip
     """Measure every layout that can hold the model and fits the chip. The keywords are those of `measure`.
 
     `remark` is called with the reason for each layout that is left out. With None, the reason is a warning.

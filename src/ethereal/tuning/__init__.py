@@ -20,29 +20,10 @@ if TYPE_CHECKING:
     from ethereal.tuning.storage import Trial
 
 __all__ = [
-    "Budget",
-    "BudgetError",
-    "BudgetNotMet",
-    "DoesNotFit",
-    "Footprint",
-    "Frontier",
-    "FrontierPoint",
-    "PrunedModel",
-    "Pruning",
-    "Search",
-    "Setup",
-    "Space",
-    "Trial",
-    "Tuning",
-    "estimate",
-    "front_of",
-    "frontier",
-    "on_device",
-    "priced",
-    "prune",
-    "tune",
-    "tune_windows",
-]
+    "Budget", "BudgetError", "BudgetNotMet", "DoesNotFit", "Footprint", "Frontier", "FrontierPoint",
+    "PrunedModel", "Pruning", "Search", "Setup", "Space", "Trial", "Tuning", "estimate", "front_of",
+    "frontier", "on_device", "priced", "prune", "tune", "tune_windows",
+]  # fmt: skip
 
 __getattr__ = loader(
     __name__,

@@ -89,14 +89,8 @@ def tolerance(error: float, cost: float, reference: float) -> float:
     return min(_MOST_NOISE, error) * (1 - cost / reference)
 
 
-def equals_of(
-    best: T,
-    candidates: Iterable[T],
-    worth: Callable[[T], float],
-    cost: Callable[[T], float],
-    error: Callable[[T, T], float],
-    may_lose: float = 0.0,
-) -> list[T]:
+def equals_of(best: T, candidates: Iterable[T], worth: Callable[[T], float], cost: Callable[[T], float],
+              error: Callable[[T, T], float], may_lose: float = 0.0) -> list[T]:  # fmt: skip
     """Return the candidates that are worth as much as the best, except for noise and for what they save.
 
     Every choice in this package between models of different costs follows this rule. `error` is the standard
@@ -109,12 +103,9 @@ def equals_of(
     return [one for one in candidates if lacks(one) <= may_lose + 1e-12]
 
 
-def as_good_as_the_best(
-    points: Sequence[PrunedModel],
-    cost: Callable[[PrunedModel], float],
-    may_lose: float = 0.0,
-    given: PrunedModel | None = None,
-) -> list[PrunedModel]:
+def as_good_as_the_best(points: Sequence[PrunedModel], cost: Callable[[PrunedModel], float],
+                        may_lose: float = 0.0,
+                        given: PrunedModel | None = None) -> list[PrunedModel]:  # fmt: skip
     """Return the points that are as good as the best, or that lose no more than `may_lose`.
 
     With a `given` model, a part of the noise against it is taken off a point's accuracy, all of it up to 50
@@ -168,13 +159,8 @@ class Choice:
     Without a `measure` estimates count, and without `may_lose` (against the first point) only the bounds do.
     """
 
-    def __init__(
-        self,
-        curve: Sequence[PrunedModel],
-        budget: Budget,
-        measure: Measure | None,
-        may_lose: float | None = None,
-    ) -> None:
+    def __init__(self, curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None,
+                 may_lose: float | None = None) -> None:  # fmt: skip
         self._curve, self._looked_at = list(curve), set[int]()
         self._budget, self._measure, self._may_lose = budget, measure, may_lose
 

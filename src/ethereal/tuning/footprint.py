@@ -118,14 +118,9 @@ class Disagreement(RuntimeError):
     """A compiled program gave another class than the model on the host."""
 
 
-def on_device(
-    X: ArrayLike,
-    target: str = "cortex-m7",
-    *,
-    of_rows: Callable[[NDArray[np.int64]], float] = np.max,
-    flash: float = math.inf,
-    worst: bool = False,
-) -> Measure:
+def on_device(X: ArrayLike, target: str = "cortex-m7", *,
+              of_rows: Callable[[NDArray[np.int64]], float] = np.max, flash: float = math.inf,
+              worst: bool = False) -> Measure:  # fmt: skip
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
@@ -182,13 +177,8 @@ def may_fit(program: Program, flash: float) -> bool:
     return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * flash
 
 
-def executed(
-    program: Program,
-    rows: NDArray[Any],
-    chip: Target,
-    of_rows: Callable[[NDArray[np.int64]], float],
-    worst: bool = False,
-) -> Footprint:
+def executed(program: Program, rows: NDArray[Any], chip: Target,
+             of_rows: Callable[[NDArray[np.int64]], float], worst: bool = False) -> Footprint:  # fmt: skip
     """Compile a program and execute it on rows as they were given."""
     from ethereal.chips.cycles import estimate_cycles
     from ethereal.device.program import execute, on_rows

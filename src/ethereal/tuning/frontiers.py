@@ -62,6 +62,8 @@ _FOLDS_OF_FEW = 5  # of few rows, each of which is held out once
 _COMMITTEE, _FEW_CELLS = 5, 250_000
 _LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
 Train = Callable[[Array, Array], Model]  # a machine from rows and labels
+Curves = Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
+Tried = Mapping[Teacher, tuple[Curve[None], ...]]  # of each split's machines, no sizes
 
 
 @dataclass(frozen=True)
@@ -104,8 +106,8 @@ class Frontier:
 
     setup: Setup
     points: tuple[FrontierPoint, ...]  # one per budget, in the order that was asked for
-    curves: Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
-    tried: Mapping[Teacher, tuple[Curve[None], ...]] = field(repr=False)  # of each split's machines, no sizes
+    curves: Curves
+    tried: Tried = field(repr=False)
     X: Array = field(repr=False)  # rows to execute models on
 
     def choose(
@@ -138,21 +140,10 @@ class Frontier:
         return min(good, key=cost)
 
 
-def frontier(
-    X: ArrayLike,
-    y: ArrayLike,
-    setup: Setup,
-    budgets: Sequence[Budget] = (),
-    *,
-    splits: int | Sequence[Rows] = 1,
-    teachers: Sequence[Teacher] = TEACHERS,
-    groups: ArrayLike | None = None,
-    epochs: int = 30,
-    booleanizer: Booleanizer | None = None,
-    sweeps: int = SWEEPS,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-) -> Frontier:
+def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget] = (), *,
+             splits: int | Sequence[Rows] = 1, teachers: Sequence[Teacher] = TEACHERS,
+             groups: ArrayLike | None = None, epochs: int = 30, booleanizer: Booleanizer | None = None,
+             sweeps: int = SWEEPS, n_jobs: int | None = None, random_state: int = 0) -> Frontier:  # fmt: skip
     """Find the best models of one setup for any budget.
 
     Per split, machines of several seeds learn from a part of the rows, are joined, and are pruned by every
@@ -215,15 +206,9 @@ def frontier(
     return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
 
-def frontier_of(
-    machines: Machines,
-    rows: Array,
-    labels: Array,
-    splits: Sequence[Rows],
-    teachers: Sequence[Teacher] = TEACHERS,
-    sweeps: int = SWEEPS,
-    n_jobs: int | None = None,
-) -> Frontier:
+def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence[Rows],
+                teachers: Sequence[Teacher] = TEACHERS, sweeps: int = SWEEPS,
+                n_jobs: int | None = None) -> Frontier:  # fmt: skip
     """Return the frontier of machines of one setup, without a budget yet."""
     everything, seed = (rows, labels), machines.seed
 
@@ -238,17 +223,10 @@ def frontier_of(
     return Frontier(machines.setup, (), curves, tried, rows)
 
 
-def curves_of(
-    learn: Callable[[Labelled, Labelled], Model],
-    last: Callable[[], Model],
-    everything: Labelled,
-    splits: Iterable[Rows],
-    teachers: Sequence[Teacher],
-    seed: int,
-    step: Callable[[], None] = lambda: None,
-    sweeps: int = SWEEPS,
-    n_jobs: int | None = None,
-) -> tuple[dict[Teacher, Curve[Footprint]], dict[Teacher, tuple[Curve[None], ...]]]:
+def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], Model], everything: Labelled,
+              splits: Iterable[Rows], teachers: Sequence[Teacher], seed: int,
+              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS,
+              n_jobs: int | None = None) -> tuple[Curves, Tried]:  # fmt: skip
     """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
 
     `learn` makes a model from rows to learn from and rows that a split holds out, and `last` makes the one
@@ -414,18 +392,9 @@ def as_exported(curve: Sequence[PrunedModel]) -> Measure:
     return measure
 
 
-def for_board(
-    train: Train,
-    machine: Model,
-    X: Array,
-    y: Array,
-    *,
-    budget: Budget | None = None,
-    groups: Array | None = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> BoardModel:
+def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budget | None = None,
+              groups: Array | None = None, seed: int = 0, n_jobs: int | None = None,
+              progress: Callable[[int, int], None] = lambda done, total: None) -> BoardModel:  # fmt: skip
     """Prune a machine that learned from all rows, with machines that `train` makes of some of them.
 
     Without a bound the knee of the curve is taken, and few rows have a bound of their own: see

@@ -12,8 +12,10 @@ import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.base.splits import group_folds
 from ethereal.device.kernel_prices import kernel_prices
@@ -22,8 +24,8 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.tuning.budget import Budget, worth_of
-from ethereal.tuning.machines import Array, Rows
 
+Array = NDArray[Any]
 # Chosen on training people of har, in nested splits: lab/notes/windows.md.
 _BINS, _RIDGE = 8, 1 / 16  # of the stand-in: bins of a feature, and the penalty for each row
 _ALL_GROUPS = 0.07  # nats of loss that all groups are worth together, by their instructions
@@ -79,16 +81,9 @@ def in_words(kept: FrontEnd, offered: FrontEnd) -> str:
     return f"{len(kept.groups)} of {len(offered.groups)} groups: {names}{window}"
 
 
-def drop_groups(
-    front_end: FrontEnd,
-    windows: Array,
-    y: Array,
-    groups: Array | None = None,
-    *,
-    target: str = "cortex-m7",
-    by_flash: bool = False,
-    seed: int = 0,
-) -> tuple[Kept, ...]:
+def drop_groups(front_end: FrontEnd, windows: Array, y: Array, groups: Array | None = None, *,
+                target: str = "cortex-m7", by_flash: bool = False,
+                seed: int = 0) -> tuple[Kept, ...]:  # fmt: skip
     """Return the path from all groups of a front end to one.
 
     `groups` has the person or recording that each window comes from. Whole ones validate then. With
@@ -137,7 +132,7 @@ class _Fold:
     The inverse of the Gram matrix tells the model without some columns, and its scores, without a new fit.
     """
 
-    def __init__(self, Z: Array, Y: Array, held_out: Array, group_of: Rows) -> None:
+    def __init__(self, Z: Array, Y: Array, held_out: Array, group_of: Array) -> None:
         learn, mean = Z[~held_out] - Z[~held_out].mean(axis=0), Y[~held_out].mean(axis=0)
         gram = learn.T @ learn
         gram[np.diag_indices_from(gram)] += max(1.0, _RIDGE * len(learn))
@@ -175,7 +170,7 @@ class _Fold:
         self._refresh()
 
 
-def _folds(front_end: FrontEnd, rows: Array, labels: Rows, groups: Array | None, seed: int) -> list[_Fold]:
+def _folds(front_end: FrontEnd, rows: Array, labels: Array, groups: Array | None, seed: int) -> list[_Fold]:
     booleanizer = Booleanizer(_BINS).fit(rows)
     Z, Y = booleanizer.transform(rows).astype(np.float64), np.eye(int(labels.max()) + 1)[labels]
     group_of = front_end.group_of[booleanizer.feature_map_.feature]

@@ -208,17 +208,11 @@ class Machines:
         """Return the first machine, not fitted."""
         front_end, setup = self.front_end, self.setup
         return EtherealClassifier.paper(
-            setup.n_clauses,
-            setup.T,
-            setup.s,
-            epochs=epochs,
-            exclude_every=setup.exclude_every,
-            literal_budget=setup.literal_budget,
-            booleanizer=self.booleanizer,
+            setup.n_clauses, setup.T, setup.s, epochs=epochs, exclude_every=setup.exclude_every,
+            literal_budget=setup.literal_budget, booleanizer=self.booleanizer,
             front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
-            n_jobs=1,  # trials run side by side instead
-            random_state=self.seed,
-        )
+            random_state=self.seed, n_jobs=1,  # trials run side by side instead
+        )  # fmt: skip
 
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""
@@ -227,13 +221,9 @@ class Machines:
         return committee(first, train, self.setup.machines, self.categories, held_out)
 
 
-def committee(
-    first: EtherealClassifier,
-    train: Labelled,
-    n_machines: int,
-    categories: Mapping[int, Sequence[str]] | None = None,
-    held_out: Labelled | None = None,
-) -> Model:
+def committee(first: EtherealClassifier, train: Labelled, n_machines: int,
+              categories: Mapping[int, Sequence[str]] | None = None,
+              held_out: Labelled | None = None) -> Model:  # fmt: skip
     """Return the model of a fitted machine, joined with those of machines from other seeds.
 
     All learn from the same rows and have the same thresholds. The held-out rows choose the epochs, if given.
@@ -251,15 +241,8 @@ def committee(
     return join(models)
 
 
-def pruned(
-    model: Model,
-    train: Labelled,
-    held_out: Labelled,
-    teacher: Teacher,
-    seed: int,
-    cost: Callable[[Model], Cost],
-    sweeps: int = SWEEPS,
-) -> Curve[Cost]:
+def pruned(model: Model, train: Labelled, held_out: Labelled, teacher: Teacher, seed: int,
+           cost: Callable[[Model], Cost], sweeps: int = SWEEPS) -> Curve[Cost]:  # fmt: skip
     """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
     return prune_path(model, rows, validation, teacher, cost, seed, sweeps=sweeps)

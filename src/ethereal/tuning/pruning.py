@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
@@ -12,15 +12,12 @@ from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
 from ethereal.features.front_end import FrontEnd
-from ethereal.model import checks
+from ethereal.model import Model, checks
 from ethereal.model.simplify import without_other_groups
 from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
-
-if TYPE_CHECKING:
-    from ethereal.model import Model
 
 
 @dataclass(frozen=True)
@@ -33,21 +30,10 @@ class Pruning(Curve[Footprint]):
     kernels: FrontEnd | None = None  # that the descent began with, None for all that the model has
 
 
-def prune(
-    model: Model,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    budget: Budget | None = None,
-    max_loss: float | None = None,
-    validation: tuple[ArrayLike, ArrayLike] | None = None,
-    measure: Measure | None = None,
-    teacher: Teacher = "votes",
-    like: Curve[Any] | None = None,
-    groups: ArrayLike | None = None,
-    random_state: int = 0,
-    **bounds: Any,
-) -> Pruning:
+def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None,
+          max_loss: float | None = None, validation: tuple[ArrayLike, ArrayLike] | None = None,
+          measure: Measure | None = None, teacher: Teacher = "votes", like: Curve[Any] | None = None,
+          groups: ArrayLike | None = None, random_state: int = 0, **bounds: Any) -> Pruning:  # fmt: skip
     """Remove clauses, literals and votes until the model fits.
 
     With bounds, a model of windows also loses whole groups of kernels that do not pay. Several parts of its

@@ -118,7 +118,7 @@ class Task:
 
 def newest(windows: Array, n: int) -> Array:
     """Return the last `n` samples of each window."""
-    return windows[:, windows.shape[1] - n :]
+    return windows[:, -n:]
 
 
 @dataclass(frozen=True)
@@ -172,10 +172,8 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     task = task.of(setup)
     models = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
-    tried = [
-        PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
-        for p in models.tried[setup.teacher][0].curve
-    ]
+    unsized = models.tried[setup.teacher][0].curve
+    tried = [PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out) for p in unsized]
     trial = within(tried, task.budget, measure, setup.give_away)
     final, check = models.choose(task.budget), None
     if final.fits:
@@ -263,20 +261,11 @@ class BudgetNotMet(DoesNotFit):
         return cls(f"{none} {which} Allow more, or search longer.", near, trials)
 
 
-def tune(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    budget: Budget | None = None,
-    search: Search | None = None,
-    groups: ArrayLike | None = None,
-    feature_groups: Sequence[int] | None = None,
-    categories: Mapping[int, Sequence[str]] | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
-    workers: cluster.Cluster | None = None,
-    progress: Callable[[tuple[Trial, ...]], None] | None = None,
-    **flat: Any,
-) -> Tuning:
+def tune(X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None, search: Search | None = None,
+         groups: ArrayLike | None = None, feature_groups: Sequence[int] | None = None,
+         categories: Mapping[int, Sequence[str]] | None = None,
+         test: tuple[ArrayLike, ArrayLike] | None = None, workers: cluster.Cluster | None = None,
+         progress: Callable[[tuple[Trial, ...]], None] | None = None, **flat: Any) -> Tuning:  # fmt: skip
     """Find the most accurate model that a board can hold.
 
     Of trials that are equally accurate within the noise of the validation rows, the cheapest is chosen. The
@@ -331,19 +320,13 @@ def tune(
     return _search(task, how, pair, workers, progress, began)
 
 
-def _search(
-    task: Task,
-    how: Search,
-    test: tuple[Array, Array] | None,
-    workers: cluster.Cluster | None,
-    progress: Callable[[tuple[Trial, ...]], None] | None,
-    began: float,
-) -> Tuning:
+def _search(task: Task, how: Search, test: tuple[Array, Array] | None, workers: cluster.Cluster | None,
+            progress: Callable[[tuple[Trial, ...]], None] | None, began: float) -> Tuning:  # fmt: skip
     """Search for the best model of a task, and make it."""
     start, bounds = time.monotonic(), task.budget
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
-    where = workers or cluster.processes(1)
+    where = cluster.processes(1) if workers is None else workers
     try:
         shared = where.share(task)
         while len(kept.trials) < most and (how.seconds is None or time.monotonic() - start < how.seconds):
@@ -365,27 +348,17 @@ def _search(
         return float((one.ignoring_missing().predict(X) == test[1]).mean())
 
     return Tuning(
-        model=made_for(outcome.model, bounds, outcome.footprint),
-        accuracy=front[0].accuracy,
-        test_accuracy=on_test_rows(outcome.model),
-        footprint=outcome.footprint,
-        setup=front[0].setup,
-        budget=bounds,
-        front=front,
-        trials=kept.trials,
-        seconds=time.monotonic() - began,
-        study=kept.name,
-        check=outcome.check,
-        is_trials=outcome.model == outcome.trial_model,
+        made_for(outcome.model, bounds, outcome.footprint), front[0].accuracy, on_test_rows(outcome.model),
+        outcome.footprint, front[0].setup, bounds, front, kept.trials, time.monotonic() - began, kept.name,
+        check=outcome.check, is_trials=outcome.model == outcome.trial_model,
         trial_test_accuracy=on_test_rows(outcome.trial_model),
-    )
+    )  # fmt: skip
 
 
 def _try_batch(kept: Storage, space: Space, n: int, where: cluster.Cluster, shared: Any) -> None:
     """Try so many proposals, and tell their outcomes in the order of the proposals."""
     asked = kept.ask(space, n, _floor(kept.trials))
-    outcomes: dict[int, Outcome] = {}
-    n_kept = 0
+    outcomes, n_kept = dict[int, Outcome](), 0
     with where.flow() as flow:
         for i, proposal in enumerate(asked):
             flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
@@ -444,15 +417,9 @@ def _floor(trials: Sequence[Trial]) -> float | None:
     return min(max(inside) - _FAR_BELOW, float(np.median([t.early for t in trials])))
 
 
-def _task(
-    X: ArrayLike,
-    y: ArrayLike,
-    groups: ArrayLike | None,
-    feature_groups: Sequence[int] | None,
-    budget: Budget,
-    search: Search,
-    categories: Mapping[int, Sequence[str]] | None = None,
-) -> Task:
+def _task(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, feature_groups: Sequence[int] | None,
+          budget: Budget, search: Search,
+          categories: Mapping[int, Sequence[str]] | None = None) -> Task:  # fmt: skip
     def space(rows: Array, *_: Any) -> Space:
         return Space.of(rows, feature_groups, search.max_clauses, has_categories=bool(categories))
 
@@ -478,13 +445,9 @@ def _asked(
     return bounds.on_chip(), how
 
 
-def task_of(
-    given: tuple[Array, Array, Array | None],
-    space_of: Callable[[Array, Array, Array | None], Space],
-    budget: Budget,
-    search: Search,
-    categories: Mapping[int, Sequence[str]] | None = None,
-) -> Task:
+def task_of(given: tuple[Array, Array, Array | None], space_of: Callable[[Array, Array, Array | None], Space],
+            budget: Budget, search: Search,
+            categories: Mapping[int, Sequence[str]] | None = None) -> Task:  # fmt: skip
     """Return the task of rows, labels and groups of rows, in the space of the rows that the search sees."""
     rows, labels, groups = given
     seed, n_folds = search.random_state, search.folds
@@ -523,19 +486,11 @@ def _fingerprint(task: Task) -> dict[str, str]:
     }
 
 
-def tune_windows(
-    X: ArrayLike,
-    y: ArrayLike,
-    front_end: FrontEnd,
-    *,
-    budget: Budget | None = None,
-    search: Search | None = None,
-    groups: ArrayLike | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
-    workers: cluster.Cluster | None = None,
-    progress: Callable[[tuple[Trial, ...]], None] | None = None,
-    **flat: Any,
-) -> Tuning:
+def tune_windows(X: ArrayLike, y: ArrayLike, front_end: FrontEnd, *, budget: Budget | None = None,
+                 search: Search | None = None, groups: ArrayLike | None = None,
+                 test: tuple[ArrayLike, ArrayLike] | None = None, workers: cluster.Cluster | None = None,
+                 progress: Callable[[tuple[Trial, ...]], None] | None = None,
+                 **flat: Any) -> Tuning:  # fmt: skip
     """Find the most accurate model of raw windows that a board can hold, from the sample to the label.
 
     Groups of kernels that do not pay are dropped first, see `ethereal.tuning.kernels`. The search then tries
