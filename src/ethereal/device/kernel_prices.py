@@ -145,9 +145,13 @@ def _compiled(text: str, target: str) -> Elf:
     return compile_elf(files, find_core(target), ["model_window", "model_push"], optimize="-Os")
 
 
-@lru_cache(maxsize=256)
 def kernel_prices(front_end: FrontEnd, target: str = "cortex-m7") -> KernelPrices:
     """Return the prices of all steps that a front end and its parts may have, counted on made-up windows."""
+    return _priced(replace(front_end, scale=None, units=None), find_core(target).name)
+
+
+@lru_cache(maxsize=256)
+def _priced(front_end: FrontEnd, target: str) -> KernelPrices:
     chip, n_axes = find_core(target), len(front_end.axes)
     core = EmulatedCore(_compiled(_text(front_end, MEAN), chip.name), chip, ram_bytes=_RAM)
     windows = _windows(front_end.window, n_axes)

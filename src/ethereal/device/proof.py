@@ -102,11 +102,6 @@ class Source:
         """Whether the header declares a function."""
         return re.search(rf"\b{self.name}_{function}\(", self.header) is not None
 
-    def limit(self, name: str) -> int:
-        """Return a number that the header defines, 0 if it does not."""
-        match = re.search(rf"^#define {self.name.upper()}_{name} (-?\d+)", self.header, re.MULTILINE)
-        return 0 if match is None else int(match[1])
-
     @property
     def is_compact(self) -> bool:
         """Whether clauses are a stream that is read bit by bit."""
@@ -147,7 +142,8 @@ class Source:
         if f'{upper}_LAYOUT "sliced"' in self.header:
             lines.append("#define BATCH_ROWS 33u")
         if self.has("window"):
-            lines.append(f"#define PROVE_MAJORITY {self.limit('MAJORITY')}")
+            majority = re.search(rf"^#define {upper}_MAJORITY (-?\d+)", self.header, re.MULTILINE)
+            lines.append(f"#define PROVE_MAJORITY {0 if majority is None else int(majority[1])}")
             if "et_bands_of_frames[" in self.text:
                 frame = f"{prefixes[1]}ET_FRAME"
                 lines += ["#define HAS_FRAMES", f"#define PROVE_KEPT {frame}"]

@@ -321,12 +321,11 @@ class Choice:
         self._look(min(self._voting(), key=lambda i: self._curve[i].estimate.bytes))
         known = [(p, p.footprint) for p in self._curve if p.footprint is not None]
         inside = [p for p, took in known if budget.excess(took) <= 1]
+        nearest = self._curve[0]  # of models without clauses
         if inside:
             nearest = max(inside, key=lambda p: p.accuracy)
         elif known:
             nearest = min(known, key=lambda pair: (budget.excess(pair[1]), pair[1].bytes))[0]
-        else:  # a curve of models without clauses
-            nearest = self._curve[0]
         took = nearest.footprint or nearest.estimate
         bounds = {name: getattr(budget, name) for name in BOUNDS}
         promise = [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
@@ -348,20 +347,17 @@ def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Fo
     """
     if isinstance(footprints, Footprint):
         return footprints
-    nearest: Footprint | None = None
+    seen = []
     for footprint in footprints:
-        if budget.excess(footprint) <= 1:
-            return footprint
-        if nearest is None or budget.excess(footprint) < budget.excess(nearest):
-            nearest = footprint
-        if footprint.instructions > budget.instructions and footprint.bytes > _MAY_BE_A_TABLE:
+        seen.append(footprint)
+        is_slow = footprint.instructions > budget.instructions and footprint.bytes > _MAY_BE_A_TABLE
+        if is_slow or budget.excess(footprint) <= 1:
             break
-    return nearest
+    return min(seen, key=budget.excess, default=None)
 
 
-def within(
-    curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None, give_away: float = 0.0
-) -> PrunedModel:
+def within(curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None,
+           give_away: float = 0.0) -> PrunedModel:  # fmt: skip
     """Return the point to take within a budget, or the nearest to it where none fits.
 
     It is the smallest that fits and loses no more than `give_away` against what `Choice` takes. Without a

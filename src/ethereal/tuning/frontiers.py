@@ -110,9 +110,8 @@ class Frontier:
     tried: Tried = field(repr=False)
     X: Array = field(repr=False)  # rows to execute models on
 
-    def choose(
-        self, budget: Budget, *, measure: Measure | None = None, cheapest: bool = True
-    ) -> FrontierPoint:
+    def choose(self, budget: Budget, *, measure: Measure | None = None,
+               cheapest: bool = True) -> FrontierPoint:  # fmt: skip
         """Return the model for a further budget.
 
         By default a model is compiled and executed to find what it takes, see `on_device`. A `measure` is

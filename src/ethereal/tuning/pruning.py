@@ -142,9 +142,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     return Pruning(points, own.scale, own.teacher, *found, fronts[which])
 
 
-def _fronts(
-    model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None, seed: int
-) -> list[FrontEnd | None]:
+def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None,
+            seed: int) -> list[FrontEnd | None]:  # fmt: skip
     """Return the kernels that descents begin with, None for all that the model has."""
     if isinstance(like, Pruning):
         return [like.kernels]

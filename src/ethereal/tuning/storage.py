@@ -103,8 +103,8 @@ class Storage:
         if self._file is None:
             return
         study = "".join(c if c.isalnum() else "_" for c in self.name)
+        lock = self._file.with_name(f".{self._file.name}.{study}.lock")
         try:
-            lock = self._file.with_name(f".{self._file.name}.{study}.lock")
             self._locks.enter_context(only_one(lock, wait=False))
         except BlockingIOError:
             raise ValueError(
@@ -188,11 +188,9 @@ class Storage:
             ) from error
 
     def _sampler(self, n: int) -> Any:
-        return self._optuna.samplers.TPESampler(
-            seed=(self._seed * 1_000_003 + n) % 2**32,
-            n_startup_trials=12,
-            constant_liar=True,  # so that the proposals of a batch differ
-        )
+        # The constant liar makes the proposals of a batch differ.
+        seed = (self._seed * 1_000_003 + n) % 2**32
+        return self._optuna.samplers.TPESampler(seed=seed, n_startup_trials=12, constant_liar=True)
 
     def _own_name(self, fingerprint: Mapping[str, str]) -> str:
         """Return the name of this search's study: tune, or tune-2, ... if other searches have the name."""
