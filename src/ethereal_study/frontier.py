@@ -182,7 +182,7 @@ def _chosen(models: Frontier, bound: Budget, bench: _Bench) -> FrontierPoint | N
     """The model for a bound, which keeps it when it is executed, None if no model does."""
     while True:
         # Within flash alone, the quickest of equals. Else the most accurate.
-        point = models.choose(bound, measure=bench.within(bound), cheapest=bound.weighs_instructions)
+        point = models.choose(bound, measure=bench.within(bound), cheapest=bound.counts == "instructions")
         took = best_form(bound, bench.within(bound, surely=True)(point.model)) if point.fits else None
         if took is None or bound.excess(took) <= 1:
             return None if took is None else replace(point, point=replace(point.point, footprint=took))

@@ -338,19 +338,16 @@ def test_bad_arguments(digits, arguments, message):
         prune(model, **{"X": X[:300], "y": y[:300], **arguments})
 
 
-def test_bounds_as_people_say_them_and_by_their_old_names(digits):
+def test_bounds_as_people_say_them(digits):
     model, X, y = digits
     found = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
-    with pytest.warns(FutureWarning, match=r"max_bytes of prune\(\) is called flash now"):
-        old = prune(model, X[:300], y[:300], max_bytes=1024, instructions=9000, measure=estimate)
-    assert old.model == found.model
-    assert old.model.deployment == found.model.deployment
+    same = prune(model, X[:300], y[:300], flash=1024, instructions=9000, measure=estimate)
+    assert same.model == found.model
+    assert same.model.deployment == found.model.deployment
     with pytest.raises(ValueError, match="flash is '1kk'"):
         prune(model, X[:300], y[:300], flash="1kk")
-    with pytest.raises(TypeError, match="flash and max_bytes, its old name, are both given"):
-        prune(model, X[:300], y[:300], flash=900, max_bytes=900)
-    with pytest.warns(FutureWarning, match="called flash now"):
-        on_device(X[:3], max_bytes=900)
+    with pytest.raises(TypeError, match=r"prune\(\) has no option 'max_bytes'"):
+        prune(model, X[:300], y[:300], max_bytes=900)
 
 
 @pytest.mark.slow

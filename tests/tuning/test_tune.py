@@ -78,8 +78,6 @@ def test_groups():
     assert Space.of(rows, None, 20).feature_groups == (0, 1, 0)
     assert Space.of(rows, [2, 0, 2], 20).feature_groups == (0, 1, 0)
     assert Space.of(rows > 3, None, 20).feature_groups == ()
-    with pytest.warns(DeprecationWarning, match="feature_groups"):
-        assert Space.of(rows, None, 20).groups == (0, 1, 0)
     with pytest.raises(ValueError, match="feature_groups has 2 entries, X has 3 features"):
         Space.of(rows, [0, 1], 20)
     space = Space.of(rows, None, 20)
@@ -296,7 +294,7 @@ some_trials = st.lists(
 def test_front_has_what_nothing_beats(points):
     setup = Setup((), (), 4, 1, 2.0, None, None, 1, "votes", 0.0)
     trials = [
-        Trial(i, setup, a / 3, Footprint(b, float(c)), excess, 1, 1, 0.5)
+        Trial(a / 3, 0.5, Footprint(b, float(c)), excess, 1, 1, number=i, setup=setup)
         for i, (a, b, c, excess) in enumerate(points)
     ]
     front = front_of(trials)

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import ethereal
 from ethereal import EtherealClassifier
 from ethereal.cli import app
-from ethereal.compress.curve import PrunedModel
+from ethereal.compress.curve import PruneRows
 from ethereal.tuning import Budget, Footprint, Search, Setup, Trial, front_of
 from ethereal.tuning.footprint import Disagreement, on_device
 from ethereal.tuning.search import Check, _task, compare, evaluate, finish, rows_to_set_aside
@@ -75,7 +75,7 @@ def test_a_final_model_that_is_worse_is_not_handed_over(monkeypatch):
 
     monkeypatch.setattr(EtherealClassifier, "fit", fit)
     # Accuracies on training rows would find a model that the descent has mended, so they are not looked at.
-    monkeypatch.setattr(PrunedModel, "at_most", lambda self, known: self)
+    monkeypatch.setattr(PruneRows, "accuracy", lambda self, model: 1.0)
     # With a bound, the teacher "labels" is not preferred for its few instructions. It mends the machine.
     done = finish(task(instructions="100M"), SETUP)
     assert done.model == done.trial_model
@@ -107,9 +107,8 @@ def test_few_rows_and_few_groups_are_not_set_aside():
 
 
 def trial(number, accuracy, instructions, rows, flash=4000):
-    return Trial(
-        number, SETUP, accuracy, Footprint(flash, instructions), 0.9, 1, 1, 0.5, rows, cost=instructions
-    )
+    took = Footprint(flash, instructions)
+    return Trial(accuracy, 0.5, took, 0.9, 1, 1, rows, cost=instructions, number=number, setup=SETUP)
 
 
 def test_the_cheaper_of_equal_trials_is_chosen():

@@ -153,10 +153,7 @@ def test_groups_are_those_of_rows_and_features_have_their_own():
     X, y = np.random.default_rng(1).normal(size=(60, 7)), np.arange(60) % 2
     with pytest.raises(ValueError, match=r"entry for each of 7 features.* feature_groups"):
         ethereal.tune(X, y, groups=[0] * 7, trials=1)
-    with (
-        pytest.raises(ValueError, match="groups has 1 different groups"),
-        pytest.warns(FutureWarning, match="row_groups of tune.. is called groups now"),
-    ):
-        ethereal.tune(X, y, row_groups=np.zeros(60), folds=2, trials=1)
+    with pytest.raises(ValueError, match="groups has 1 different groups"):
+        ethereal.tune(X, y, groups=np.zeros(60), folds=2, trials=1)
     with pytest.raises(ValueError, match="feature"):
         ethereal.tune(X, y, feature_groups=[0] * 6, trials=1)

@@ -6,7 +6,6 @@ import ast
 import math
 import re
 import shlex
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import field, fields
 from typing import Any, TypeVar
@@ -50,23 +49,6 @@ def split_kwargs(
         return given, dict(keywords)
     others = {name: value for name, value in keywords.items() if name not in names}
     return kind(**{name: value for name, value in keywords.items() if name in names}), others
-
-
-def renamed(
-    function: str, keywords: Mapping[str, Any], names: Mapping[str, str], stacklevel: int = 3
-) -> dict[str, Any]:
-    """Return keywords by their new names. An old name still works for one release, with a warning.
-
-    `names` has the new name of each old one. Both at once are refused.
-    """
-    new = dict(keywords)
-    for old in names.keys() & keywords.keys():
-        if keywords.get(names[old]) is not None:
-            raise TypeError(f"{names[old]} and {old}, its old name, are both given. Give {names[old]} alone.")
-        text = f"{old} of {function}() is called {names[old]} now. The old name will be removed."
-        warnings.warn(text, FutureWarning, stacklevel=stacklevel)
-        new[names[old]] = new.pop(old)
-    return new
 
 
 def cli_fields(options: Any) -> dict[str, Any]:

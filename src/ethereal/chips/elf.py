@@ -61,15 +61,9 @@ class Elf:
         self.code_marks: list[int] = []  # where code begins, at the start or behind constants
         for name, kind, flags, address, offset, size, link, _, _, _ in raw:
             if flags & _SHF_ALLOC and size:
-                section, is_code, is_writable = (
-                    _text(data, names[4] + name),
-                    flags & _SHF_EXECINSTR,
-                    flags & _SHF_WRITE,
-                )
-                is_stored = kind != _SHT_NOBITS
-                self.sections.append(
-                    Section(section, address, size, bool(is_code), bool(is_writable), is_stored)
-                )
+                is_code, is_writable = bool(flags & _SHF_EXECINSTR), bool(flags & _SHF_WRITE)
+                found = _text(data, names[4] + name), address, size
+                self.sections.append(Section(*found, is_code, is_writable, kind != _SHT_NOBITS))
             if kind == 2:  # SHT_SYMTAB
                 strings = raw[link][4]
                 for at in range(offset, offset + size, 16):
@@ -96,6 +90,15 @@ class Elf:
     def ram_bytes(self) -> int:
         """Bytes of variables."""
         return sum(s.size for s in self.sections if s.is_writable)
+
+    def image(self, origin: int = 0) -> bytes:
+        """Contents of the flash, initial values of variables among them."""
+        stored = [s for s in self.segments if s.data]
+        image = bytearray(max(s.load_address + len(s.data) for s in stored) - origin)
+        for s in stored:
+            at = s.load_address - origin
+            image[at : at + len(s.data)] = s.data
+        return bytes(image)
 
     def symbol_at(self, address: int) -> str:
         """Name of the function that contains `address`, or the address itself."""

@@ -10,8 +10,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from importlib import metadata
 from pathlib import Path
 from typing import Literal
 
@@ -77,16 +77,9 @@ class CompileError(RuntimeError):
     """The compiler failed. The message is its output."""
 
 
-def compile_elf(
-    sources: Mapping[str, str],
-    target: Target,
-    roots: Iterable[str],
-    *,
-    optimize: str = "-O2",
-    compiler: Compiler = "zig",
-    linker_script: str | None = None,
-    flags: Iterable[str] = (),
-) -> Elf:
+def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str], *, optimize: str = "-O2",
+                compiler: Compiler = "zig", linker_script: str | None = None,
+                flags: Iterable[str] = ()) -> Elf:  # fmt: skip
     """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
 
     The result is kept under the hash of all inputs, so the same program is compiled once.
@@ -105,13 +98,15 @@ def compile_elf(
     driver, own_flags = _driver(compiler, target)
     options = [*own_flags, optimize, *FLAGS, *flags]
     # Not where the compiler lies: the same version gives the same program in every environment.
-    everything = (options, sorted(sources.items()), _version(compiler, target))
+    everything = (options, sorted(sources.items()), _version(driver[0]))
     key = _hash(everything, script)
     kept = cache_folder() / "elf" / f"{key}.elf"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
             objects = _objects([*driver, *options], sources, _hash(everything), Path(folder))
-            _link([*driver, *options], objects, script, Path(folder))
+            write_scratch(Path(folder) / "link.ld", script)
+            linked = [*objects, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
+            _run([*driver, *options, *linked], Path(folder))
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(kept, (Path(folder) / "program.elf").read_bytes(), is_cache=True)
     return Elf(kept.read_bytes())
@@ -122,7 +117,7 @@ def _hash(*everything: object) -> str:
 
 
 # Object files of the last sources. A measurement links the same sources several times, for other functions.
-_compiled: OrderedDict[str, dict[str, bytes]] = OrderedDict()
+_compiled: dict[str, dict[str, bytes]] = {}
 _MOST_COMPILED = 4
 
 
@@ -142,13 +137,8 @@ def _objects(command: list[str], sources: Mapping[str, str], key: str, folder: P
             write_scratch(folder / name, data)
     _compiled[key] = objects
     while len(_compiled) > _MOST_COMPILED:
-        _compiled.popitem(last=False)
+        del _compiled[next(iter(_compiled))]
     return list(objects)
-
-
-def _link(command: list[str], objects: list[str], script: str, folder: Path) -> None:
-    write_scratch(folder / "link.ld", script)
-    _run([*command, *objects, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"], folder)
 
 
 def _run(command: list[str], folder: Path) -> None:
@@ -187,17 +177,11 @@ def _driver(compiler: Compiler, target: Target) -> tuple[list[str], list[str]]:
     return [*start, "cc"], ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
 
 
-def _version(compiler: Compiler, target: Target) -> str:
-    if compiler == "gcc" or target.isa == "avr":
-        return _gcc_version("avr-gcc" if target.isa == "avr" else "arm-none-eabi-gcc")
-    from importlib.metadata import version
-
-    return version("ziglang")
-
-
 @functools.cache
-def _gcc_version(driver: str) -> str:
-    return subprocess.run([driver, "--version"], capture_output=True, text=True, check=False).stdout
+def _version(driver: str) -> str:
+    if driver.endswith("gcc"):
+        return subprocess.run([driver, "--version"], capture_output=True, text=True, check=False).stdout
+    return metadata.version("ziglang")
 
 
 def cache_folder() -> Path:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _native
+from ethereal.model import Model
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of
 from ethereal.model.needs import WINDOWS, Supports
 from ethereal.model.simplify import simplify
-
-if TYPE_CHECKING:
-    from ethereal.model import Model
 
 __all__ = ["join", "shorten", "simplify"]
 

@@ -11,11 +11,12 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 
 from __future__ import annotations
 
+import itertools
 import math
-import warnings
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,11 +26,9 @@ from ethereal.base.calibration import softmax, vote_scale
 from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
+from ethereal.model import Model
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import WINDOWS, Supports
-
-if TYPE_CHECKING:
-    from ethereal.model import Model
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: lab/notes/tuning.md.
@@ -54,6 +53,8 @@ SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
 Teacher = Literal["votes", "blends", "labels"]
 TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
+Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 Cost = TypeVar("Cost")  # what a model costs, as the caller counts it
 
 
@@ -77,14 +78,6 @@ class PrunedModel(Generic[Cost]):
     known: float = 1.0  # its own share of right answers on rows it learned from, if it was compared with them
     held_out: HeldOut | None = field(default=None, compare=False, repr=False)  # per row, if known
 
-    def at_most(self, known: float) -> PrunedModel[Cost]:
-        """Return the point with no more than a known accuracy, whatever it is given later."""
-        return replace(self, accuracy=min(self.accuracy, known), known=known)
-
-    def expecting(self, accuracy: float) -> PrunedModel[Cost]:
-        """Return the point with another accuracy, but no more than it is known to have."""
-        return replace(self, accuracy=min(accuracy, self.known))
-
 
 @dataclass(frozen=True)
 class Curve(Generic[Cost]):
@@ -100,18 +93,9 @@ class Curve(Generic[Cost]):
         return [p for p in self.curve if p.price <= price][-1]
 
 
-def prune_path(
-    model: Model,
-    rows: PruneRows,
-    held_out: PruneRows,
-    teacher: Teacher,
-    cost: Callable[[Model], Cost],
-    seed: int,
-    *,
-    seen: bool = False,
-    sweeps: int = SWEEPS,
-    start: Model | None = None,
-) -> Curve[Cost]:
+def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher,
+               cost: Callable[[Model], Cost], seed: int, *, seen: bool = False, sweeps: int = SWEEPS,
+               start: Model | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on rows. Accuracies are those of the held-out rows.
 
     With `start`, the descent begins there, and the model is only the teacher and the first point.
@@ -136,16 +120,9 @@ def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> fl
     return min(scale, trained) if seen else scale
 
 
-def prune_path_like(
-    model: Model,
-    rows: PruneRows,
-    like: Curve[Any],
-    cost: Callable[[Model], Cost],
-    seed: int,
-    *,
-    start: Model | None = None,
-    made: Iterable[tuple[float, Model]] | None = None,
-) -> Curve[Cost]:
+def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int,
+                    *, start: Model | None = None,
+                    made: Iterable[tuple[float, Model]] | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
 
     These are the accuracies of other models. So no model counts more than its own accuracy on the rows that
@@ -155,29 +132,17 @@ def prune_path_like(
     if made is None:
         made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start)
     for price, smaller in made:
-        point = replace(like.at(price), model=smaller, estimate=cost(smaller), footprint=None, price=price)
-        points.append(point.at_most(seen.accuracy(smaller)))
+        point, known = like.at(price), seen.accuracy(smaller)
+        other = replace(point, model=smaller, estimate=cost(smaller), footprint=None, price=price)
+        points.append(replace(other, accuracy=min(point.accuracy, known), known=known))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
 
 
-def prune_at(
-    model: Model,
-    rows: PruneRows,
-    held_out: PruneRows,
-    teacher: Teacher,
-    price: float,
-    seed: int,
-    *,
-    seen: bool = False,
-) -> Model:
+def prune_at(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher, price: float, seed: int, *,
+             seen: bool = False) -> Model:  # fmt: skip
     """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
-    scale = logits_per_vote(model, held_out, seen)
-    pruned = model.simplify()
-    for price_of_model, smaller in smaller_models(model, rows, scale, teacher, seed):
-        if price_of_model > price:
-            break
-        pruned = smaller
-    return pruned
+    smaller = smaller_models(model, rows, logits_per_vote(model, held_out, seen), teacher, seed)
+    return deque(itertools.takewhile(lambda one: one[0] <= price, smaller), maxlen=1)[0][1]
 
 
 def rows_looked_at(n_rows: int, n_features: int) -> int:
@@ -199,15 +164,9 @@ def clauses_in_full(n_clauses: int, n_rows: int, n_classes: int) -> float:
     return few + (n_clauses - few) / (SWEEPS * _WIDE_STEP) if few < n_clauses else n_clauses
 
 
-def smaller_models(
-    model: Model,
-    rows: PruneRows,
-    scale: float,
-    teacher: Teacher,
-    seed: int,
-    sweeps: int = SWEEPS,
-    begin: Model | None = None,
-) -> Iterator[tuple[float, Model]]:
+def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int,
+                   sweeps: int = SWEEPS,
+                   begin: Model | None = None) -> Iterator[tuple[float, Model]]:  # fmt: skip
     """Yield prices and models, the given one first, then from large to small."""
     SUPPORTS.check(model.needs)
     n_features = int(model.feature_map.feature.max(initial=-1)) + 1
@@ -218,15 +177,12 @@ def smaller_models(
     yield 0.0, start
     every = math.ceil(len(booleans) / _FEW_ROWS)
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
-    size = _bits(start)
-    parts = math.ceil(sweeps / SWEEPS)
-    lower = parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
-    step = -lower
+    size, parts, n_clauses = _bits(start), math.ceil(sweeps / SWEEPS), start.n_clauses
+    step = -parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
 
     def is_much() -> bool:
         return n_clauses * math.ceil(len(booleans) / every) * start.n_classes > _MUCH_WORK
 
-    n_clauses = start.n_clauses
     while step < parts * _MAX_STEPS:
         # Models between two prices have one between them, so that curves of equal sweeps can be compared.
         price = _FIRST_PRICE * _PRICE_STEP ** (step // parts)
@@ -245,24 +201,14 @@ def smaller_models(
         step += _WIDE_STEP * parts if is_much() and step % parts == 0 else 1
 
 
-def _pruner(
-    model: Model, booleans: NDArray[np.bool_], targets: NDArray[np.float64], scale: float, seed: int
-) -> _native.Pruner:
+def _pruner(model: Model, booleans: Bits, targets: Floats, scale: float, seed: int) -> _native.Pruner:
+    clauses = model.literals, model.offsets, model.weights
     return _native.Pruner(
-        booleans,
-        model.feature_map.feature,
-        targets.astype(np.float32),
-        model.literals,
-        model.offsets,
-        model.weights,
-        scale,
-        seed,
+        booleans, model.feature_map.feature, targets.astype(np.float32), *clauses, scale, seed
     )
 
 
-def _lesson(
-    model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int
-) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int) -> tuple[Bits, Floats]:
     """Return rows of Booleans and the shares of the classes that the pruned model should give them."""
     own_share, spread, blended = _LESSONS[teacher]
     booleans = rows.booleans
@@ -276,9 +222,7 @@ def _lesson(
     return booleans, targets
 
 
-def _blends(
-    booleans: NDArray[np.bool_], features: NDArray[np.int32], share: float, seed: int
-) -> NDArray[np.bool_]:
+def _blends(booleans: Bits, features: NDArray[np.int32], share: float, seed: int) -> Bits:
     """Return as many rows as are given, each with a share of its features from another row."""
     rng = np.random.default_rng(seed)
     other = rng.integers(len(booleans), size=len(booleans))
@@ -304,14 +248,8 @@ class PruneRows:
     groups: NDArray[Any] | None = None  # the person or recording of each row
 
     @staticmethod
-    def read(
-        model: Model,
-        X: ArrayLike,
-        y: ArrayLike,
-        x_name: str = "X",
-        y_name: str = "y",
-        groups: ArrayLike | None = None,
-    ) -> PruneRows:
+    def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y",
+             groups: ArrayLike | None = None) -> PruneRows:  # fmt: skip
         """Check rows, labels and groups for a model."""
         SUPPORTS.check(model.needs)
         raw = np.asarray(X) if is_windows(model, X) else input_matrix(model, X)
@@ -325,12 +263,11 @@ class PruneRows:
         if len(booleans) == 0:
             raise ValueError(f"{x_name} has no rows. Give rows that show which clauses are needed.")
         codes = class_codes(labels, model.classes)
-        strange = np.flatnonzero(codes < 0)
-        if len(strange):
+        if len(strange := np.flatnonzero(codes < 0)):
+            known = ", ".join(map(repr, model.classes.tolist()[:10]))
             raise ValueError(
                 f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is not a class of the "
-                f"model. Its classes are {', '.join(map(repr, model.classes.tolist()[:10]))}"
-                f"{', ...' if model.n_classes > 10 else ''}."
+                f"model. Its classes are {known}{', ...' if model.n_classes > 10 else ''}."
             )
         together = None if groups is None else np.asarray(groups)
         if together is not None and together.shape != codes.shape:
@@ -366,11 +303,3 @@ class PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
         return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)
-
-
-def __getattr__(name: str) -> Any:
-    new = {"descend": prune_path, "descend_like": prune_path_like}.get(name)
-    if new is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    warnings.warn(f"{name} is called {new.__name__} now.", DeprecationWarning, stacklevel=2)
-    return new

@@ -17,28 +17,8 @@ from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.choose import ModelTooLarge
 
 __all__ = [
-    "TARGETS",
-    "BoardRun",
-    "CProgram",
-    "CompileError",
-    "DeviceFault",
-    "Elf",
-    "EmulatedBoard",
-    "EmulatedCore",
-    "Estimate",
-    "FrontEndCost",
-    "Measurement",
-    "ModelTooLarge",
-    "Target",
-    "compile_elf",
-    "find_core",
-    "find_target",
-    "from_samples",
-    "front_end_cost",
-    "group_costs",
-    "kernel_prices",
-    "measure",
-    "measure_layouts",
-    "measure_program",
-    "on_rows",
-]
+    "TARGETS", "BoardRun", "CProgram", "CompileError", "DeviceFault", "Elf", "EmulatedBoard", "EmulatedCore",
+    "Estimate", "FrontEndCost", "Measurement", "ModelTooLarge", "Target", "compile_elf", "find_core",
+    "find_target", "from_samples", "front_end_cost", "group_costs", "kernel_prices", "measure",
+    "measure_layouts", "measure_program", "on_rows",
+]  # fmt: skip

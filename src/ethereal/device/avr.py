@@ -10,16 +10,14 @@ import re
 import shutil
 import subprocess
 import tempfile
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.atomic import write_scratch
-from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import DeviceFault
@@ -38,8 +36,7 @@ _CALLS: dict[Call, str] = {
 }
 
 
-@dataclass(frozen=True)
-class _Core:
+class _Core(NamedTuple):
     simavr: str  # the chip that simavr emulates
     flash_bytes: int
     ram_end: int  # address of the last byte
@@ -52,8 +49,7 @@ _CORES = {
 }
 
 
-@dataclass(frozen=True)
-class _Run:
+class _Run(NamedTuple):
     """What the harness said."""
 
     classes: NDArray[np.int64]
@@ -64,11 +60,9 @@ class _Run:
 def execute(program: CProgram, chip: Target, *, optimize: str = "-Os") -> Execution:
     """Compile a model's `program`, whose name must be "model", and execute it on its rows."""
     _find_simavr()
-    roots = [program.function, *program.beside]
-    elf = compiled(program.files, chip, roots, optimize=optimize)  # without the harness
+    elf = compiled(program.files, chip, program.roots, optimize=optimize)  # without the harness
     check_flash(elf, chip, program.name)
-    rows, n_rows = program.rows, len(program.rows)
-    at_once = 1
+    rows, n_rows, at_once = program.rows, len(program.rows), 1
     call = _CALLS[program.call].format(program.function)
     if program.call == "32 rows":
         at_once, rows = 32, rows[np.arange(-(-n_rows // 32) * 32) % n_rows]  # filled up from the beginning
@@ -85,17 +79,14 @@ class _EmulatedAvr:
     """A program with the harness around it, in the emulator."""
 
     def __init__(self, files: dict[str, str], chip: Target, optimize: str) -> None:
-        self._files = files
-        self._chip, self._optimize = chip, optimize
-        self._core = _CORES[chip.name]
+        self._files, self._chip, self._optimize, self._core = files, chip, optimize, _CORES[chip.name]
 
     def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""
         row_bytes = rows[0].nbytes
-        defines = {"CALL": call, "ROW_BYTES": f"{row_bytes}u", "ROWS_PER_CALL": f"{rows_per_call}u"}
-        defines["BOOLEANIZES"] = str(int("row_found" in call))
-        flags = [f"-D{name}={value}" for name, value in defines.items()]
-        flags.append(f"-Wl,--defsym=et_stack_top={self._core.ram_end}")
+        defines = [f"CALL={call}", f"ROW_BYTES={row_bytes}u", f"ROWS_PER_CALL={rows_per_call}u"]
+        defines.append(f"BOOLEANIZES={int('row_found' in call)}")
+        flags = [*(f"-D{each}" for each in defines), f"-Wl,--defsym=et_stack_top={self._core.ram_end}"]
         harness = (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")
         sources = self._files | {"avr_harness.c": harness}
         elf = compile_elf(sources, self._chip, ["reset"], optimize=self._optimize, flags=flags)
@@ -105,7 +96,7 @@ class _EmulatedAvr:
                 f"The model and the rows of a call need {elf.ram_bytes} bytes of RAM, more than "
                 f"{self._chip.name} ({self._chip.chip}) has. Use another layout, or a chip with more RAM."
             )
-        image = _image(elf)
+        image = elf.image()
         room = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call
         if room == 0:
             raise DeviceFault(
@@ -125,11 +116,8 @@ class _EmulatedAvr:
                     f"({self._chip.chip}). Use another layout, or a chip with more RAM."
                 )
             parts.append(part)
-        return _Run(
-            np.concatenate([part.classes for part in parts]),
-            np.concatenate([part.cycles for part in parts]),
-            max(part.stack_bytes for part in parts),
-        )
+        classes, cycles, stacks = zip(*parts, strict=True)
+        return _Run(np.concatenate(classes), np.concatenate(cycles), max(stacks))
 
     def _emulate(self, flash: bytes) -> list[tuple[str, int]]:
         """Run simavr until the program ends, and return the lines that it printed."""
@@ -138,13 +126,8 @@ class _EmulatedAvr:
             write_scratch(path, _intel_hex(flash))
             command = [_find_simavr(), "-m", self._core.simavr, "-f", str(_CLOCK_HZ), str(path)]
             try:
-                done = subprocess.run(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    capture_output=True,
-                    timeout=_TIMEOUT_SECONDS,
-                    check=False,
-                )
+                done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
+                                      timeout=_TIMEOUT_SECONDS, check=False)  # fmt: skip
             except subprocess.TimeoutExpired:
                 raise DeviceFault(
                     f"The program on {self._chip.name} did not end within {_TIMEOUT_SECONDS} s in simavr. "
@@ -164,20 +147,8 @@ def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -
     coarse, fine = (np.array(numbers[kind], dtype=np.int64) for kind in "cf")
     # The coarse timer says how often the fine one overflowed, give or take two of its 64 ticks per overflow.
     cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - numbers["o"][0]
-    return _Run(
-        np.array(numbers["r"], dtype=np.int64),
-        np.repeat(np.round(cycles / rows_per_call).astype(np.int64), rows_per_call)[:n_rows],
-        numbers["s"][0],
-    )
-
-
-def _image(elf: Elf) -> bytes:
-    """Return the contents of the flash."""
-    stored = [segment for segment in elf.segments if segment.data]
-    image = bytearray(max(segment.load_address + len(segment.data) for segment in stored))
-    for segment in stored:
-        image[segment.load_address : segment.load_address + len(segment.data)] = segment.data
-    return bytes(image)
+    per_row = np.repeat(np.round(cycles / rows_per_call).astype(np.int64), rows_per_call)[:n_rows]
+    return _Run(np.array(numbers["r"], dtype=np.int64), per_row, numbers["s"][0])
 
 
 def _intel_hex(data: bytes) -> str:
@@ -196,9 +167,8 @@ def _intel_hex(data: bytes) -> str:
 
 
 def _find_simavr() -> str:
-    path = shutil.which("simavr")
-    if path is None:
-        raise ModuleNotFoundError(
-            "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
-        )
-    return path
+    if path := shutil.which("simavr"):
+        return path
+    raise ModuleNotFoundError(
+        "simavr, the emulator for AVR, is not on the PATH. Install it (Debian: apt-get install simavr)."
+    )

@@ -20,6 +20,7 @@ from ethereal.export.options import ExportOptions
 from ethereal.model import Model
 from ethereal.model.engine import booleans_of
 
+Floats = NDArray[np.float64]
 LOW, HIGH = -32000, 32000  # of a scaled feature. The rest is for values beyond the thresholds.
 
 
@@ -38,30 +39,22 @@ def forest_program(estimator: Any, X: ArrayLike) -> CProgram:
 
     rows = np.asarray(X, dtype=np.float32).astype(np.float64)  # what scikit-learn compares
     trees = [tree.tree_ for tree in estimator.estimators_]
-    low, scale = _scaling(trees, rows.shape[1])
-    converted = [_scaled_tree(tree, low, scale) for tree in trees]
-    n_classes = len(estimator.classes_)
-    stand_in = SimpleNamespace(
-        estimators_=[
-            SimpleNamespace(tree_=tree, n_features_in_=rows.shape[1], n_classes_=n_classes)
-            for tree in converted
-        ]
-    )
-    flat = Wrapper(stand_in, "inline", dtype="int16_t").forest_
-    code = generate_c_inlined(
-        flat, "forest", rows.shape[1], n_classes=n_classes, dtype="int16_t", include_proba=False
-    )
-    declared = (
-        "int32_t forest_predict(const int16_t *features, int32_t features_length);\nint32_t forest_predict("
-    )
-    code = code.replace("int32_t forest_predict(", declared, 1)
-    return CProgram(
-        "forest",
-        {"forest.c": code, "support.c": support()},
-        "forest_predict",
-        to_int16(rows, low, scale),
-        exported_vote(estimator, rows),
-    )
+    n, n_classes = rows.shape[1], len(estimator.classes_)
+    low, high = np.full(n, np.inf), np.full(n, -np.inf)
+    for tree in trees:
+        inner = tree.children_left != -1
+        np.minimum.at(low, tree.feature[inner], tree.threshold[inner])
+        np.maximum.at(high, tree.feature[inner], tree.threshold[inner])
+    low, scale = scaling(low, high)
+    scaled = (_scaled_tree(tree, low, scale) for tree in trees)
+    grown = [SimpleNamespace(tree_=tree, n_features_in_=n, n_classes_=n_classes) for tree in scaled]
+    flat = Wrapper(SimpleNamespace(estimators_=grown), "inline", dtype="int16_t").forest_
+    code = generate_c_inlined(flat, "forest", n, n_classes=n_classes, dtype="int16_t", include_proba=False)
+    function = "int32_t forest_predict("
+    declared = f"{function}const int16_t *features, int32_t features_length);\n{function}"
+    files = {"forest.c": code.replace(function, declared, 1), "support.c": support()}
+    answers = exported_vote(estimator, rows)
+    return CProgram("forest", files, "forest_predict", to_int16(rows, low, scale), answers)
 
 
 def support() -> str:
@@ -85,24 +78,11 @@ def exported_vote(forest: Any, X: NDArray[Any]) -> NDArray[np.intp]:
     """Return class indices by the vote that emlearn exports: each tree votes for its majority class."""
     rows = np.ascontiguousarray(X, dtype=np.float32)  # what scikit-learn compares
     trees = [tree.tree_ for tree in forest.estimators_]
-    return majority(
-        [tree.value[:, 0].argmax(axis=1)[tree.apply(rows)] for tree in trees], len(forest.classes_)
-    )
+    votes = [tree.value[:, 0].argmax(axis=1)[tree.apply(rows)] for tree in trees]
+    return majority(votes, len(forest.classes_))
 
 
-def _scaling(trees: list[Any], n_features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lowest threshold, and steps per unit, of each feature."""
-    low, high = np.full(n_features, np.inf), np.full(n_features, -np.inf)
-    for tree in trees:
-        inner = tree.children_left != -1
-        np.minimum.at(low, tree.feature[inner], tree.threshold[inner])
-        np.maximum.at(high, tree.feature[inner], tree.threshold[inner])
-    return scaling(low, high)
-
-
-def scaling(
-    low: NDArray[np.float64], high: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def scaling(low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Return lows and steps per unit from the extreme thresholds, which are infinite if there are none."""
     unused = ~np.isfinite(low)
     low, high = np.where(unused, 0.0, low), np.where(unused, 1.0, high)
@@ -110,28 +90,19 @@ def scaling(
     return low, (HIGH - LOW) / span
 
 
-def to_int16(
-    rows: NDArray[np.float64], low: NDArray[np.float64], scale: NDArray[np.float64]
-) -> NDArray[np.int16]:
+def to_int16(rows: Floats, low: Floats, scale: Floats) -> NDArray[np.int16]:
     """Return features as the scaled thresholds take them."""
-    scaled: NDArray[np.float64] = np.floor((rows - low) * scale) + LOW
+    scaled: Floats = np.floor((rows - low) * scale) + LOW
     return np.clip(scaled, -32768, 32767).astype(np.int16)
 
 
-def _scaled_tree(tree: Any, low: NDArray[np.float64], scale: NDArray[np.float64]) -> SimpleNamespace:
+def _scaled_tree(tree: Any, low: Floats, scale: Floats) -> SimpleNamespace:
     """The arrays of a tree, thresholds as integers: emlearn goes left when feature < threshold."""
-    inner = tree.children_left != -1
-    threshold = np.zeros(tree.node_count)
+    inner, threshold = tree.children_left != -1, np.zeros(tree.node_count)
     f = tree.feature[inner]
     threshold[inner] = np.floor((tree.threshold[inner] - low[f]) * scale[f]) + LOW + 1
-    return SimpleNamespace(
-        node_count=tree.node_count,
-        value=tree.value,
-        children_left=tree.children_left,
-        children_right=tree.children_right,
-        feature=tree.feature,
-        threshold=threshold,
-    )
+    kept = ("node_count", "value", "children_left", "children_right", "feature")
+    return SimpleNamespace(threshold=threshold, **{name: getattr(tree, name) for name in kept})
 
 
 def redress_scan(model: Model, X: ArrayLike) -> CProgram:

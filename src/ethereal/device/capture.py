@@ -55,17 +55,9 @@ class Captured:
         return (self.n_samples + self.n_dropped - 1) / seconds if seconds >= 1 else None
 
 
-def capture(
-    port: str,
-    label: str,
-    out: str | Path,
-    *,
-    group: str | None = None,
-    axes: Sequence[str] | None = None,
-    seconds: float | None = None,
-    baudrate: int = 115200,
-    progress: Callable[[Captured], None] = lambda recording: None,
-) -> Captured:
+def capture(port: str, label: str, out: str | Path, *, group: str | None = None,
+            axes: Sequence[str] | None = None, seconds: float | None = None, baudrate: int = 115200,
+            progress: Callable[[Captured], None] = lambda recording: None) -> Captured:  # fmt: skip
     """Write a recording of a label until it is interrupted, or for some seconds.
 
     The file is `out/LABEL/TIME.csv`, or `out/LABEL/GROUP/TIME.csv`. It has a temporary name until the end.
@@ -126,13 +118,8 @@ def _opened(port: str, baudrate: int) -> Any:
         raise CaptureError(f"cannot open the serial port {port} ({error}). Ports found: {ports}.") from None
 
 
-def _record(
-    serial: Any,
-    file: BinaryIO,
-    recording: Captured,
-    seconds: float | None,
-    progress: Callable[[Captured], None],
-) -> None:
+def _record(serial: Any, file: BinaryIO, recording: Captured, seconds: float | None,
+            progress: Callable[[Captured], None]) -> None:  # fmt: skip
     """Copy samples until the end. Nothing at all is an error."""
     begin = heard = time.monotonic()
     waiting, is_first, last = b"", True, b""
@@ -175,25 +162,19 @@ def _write(line: bytes, file: BinaryIO, recording: Captured, now: float) -> bool
         recording.axes = recording.axes or tuple(cell.decode() for cell in cells)
         return False
     is_sample = all(map(_NUMBER.fullmatch, cells)) and all(_LEAST <= int(cell) <= _MOST for cell in cells)
-    is_other = bool(recording.n_samples) and recording.has_clock != (clock is not None)
-    if (
-        is_other
-        or not is_sample
-        or len(cells) != (len(recording.axes) or len(cells))
-        or len(cells) > _MOST_AXES
+    is_like_others = not recording.n_samples or recording.has_clock == (clock is not None)
+    if not (is_sample and is_like_others and len(cells) in range(1, _MOST_AXES + 1)) or (
+        recording.axes and len(cells) != len(recording.axes)
     ):
         recording.n_dropped += 1
         return False
     if not recording.n_samples:
         _begin(file, recording, len(cells), clock is not None)
+        recording.mark = 0 if clock is None else int(clock[1])
     if clock is None:
         recording.mark = recording.n_samples + recording.n_dropped
     else:
-        recording.mark = (
-            recording.mark + (int(clock[1]) - recording.mark) % _WRAP
-            if recording.n_samples
-            else int(clock[1])
-        )
+        recording.mark += (int(clock[1]) - recording.mark) % _WRAP
     file.write(b",".join(str(number).encode() for number in (recording.mark, *map(int, cells))) + b"\n")
     recording.n_samples += 1
     recording.times[recording.n_samples > 1 :] = [now if clock is None else recording.mark / 1e6]

@@ -10,20 +10,11 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from ethereal.base.package import lacks
-from ethereal.export.mpy import (
-    CHECK,
-    LOADER,
-    Code,
-    golden_file,
-    golden_rows,
-    n_golden,
-    piece,
-    runtime,
-    self_test,
-)
+from ethereal.export import mpy
+from ethereal.export.mpy import CHECK, LOADER, Code
 from ethereal.export.mpy.tables import SUPPORTS, Floats, micropython_tables
 from ethereal.export.names import check_module_name
 from ethereal.model import Model
@@ -161,7 +152,7 @@ class Repl:
                     continue
                 raise BoardError(f"{self.port} stopped answering while {what}: {error}") from None
             if not err:
-                return cast(str, out.decode(errors="replace").strip())
+                return str(out.decode(errors="replace").strip())
             last = err.decode(errors="replace").strip().splitlines()[-1]
             if not (last.startswith(_GARBLED) and self.slow_down()):
                 raise BoardError(f"the board failed while {what}: {last}")
@@ -212,30 +203,16 @@ class Deployment:
         return None if clock is None else round(self.microseconds * clock / 1e6)
 
 
-def deploy(
-    model: Model,
-    port: str,
-    *,
-    name: str = "model",
-    code: Code | Literal["auto"] = "auto",
-    baudrate: int = 115200,
-    report: Callable[[str], None] = lambda text: None,
-) -> Deployment:
+def deploy(model: Model, port: str, *, name: str = "model", code: Code | Literal["auto"] = "auto",
+           baudrate: int = 115200,
+           report: Callable[[str], None] = lambda text: None) -> Deployment:  # fmt: skip
     """Copy runtime, tables and golden rows to the board at `port`, run the self-test there, and measure.
 
     On the board, `ethereal_tm.load("NAME.etb")` then gives the model. Thresholds are rounded down to the
     board's own floats before they are sent.
 
-    Parameters
-    ----------
-    model, port, name
-        What to copy, the serial port ("/dev/ttyACM0", "COM3"), and the name of the files there.
-    code
-        "plain", "viper" (machine code), or "auto" for viper if the board has it.
-    baudrate
-        Baud rate of the port. Boards on USB ignore it.
-    report
-        Called with what happens, for a progress display.
+    The `code` is "plain", "viper" (machine code), or "auto" for viper if the board has it. The `port` is a
+    serial port ("/dev/ttyACM0", "COM3"). Boards on USB ignore `baudrate`. `report` is told what happens.
     """
     check_module_name(name)
     SUPPORTS.check(model.needs)
@@ -255,7 +232,18 @@ def deploy(
         report("running the self-test")
         repl.restart()
         free = _load(repl, name) if is_stored else _load_in_memory(repl, name, model, chosen, files)
-        return _check(repl, board, name, chosen, files, is_stored, free)
+        gold, many = repr(f"{name}.gold"), None
+        rows, wrong, one = ast.literal_eval(repl.run(f"print(check(model, {gold}))", "checking rows"))
+        if board.heap_free >= SMALL_HEAP:
+            get = f"from {CHECK} import check_many\n" if is_stored else ""
+            said = repl.run(f"{get}print(check_many(model, {gold}))", "checking many rows")
+            _, wrong_many, many = ast.literal_eval(said)
+            wrong = max(wrong, wrong_many)
+    return Deployment(
+        board, chosen, {path: len(data) for path, data in files.items()}, is_stored,
+        rows=rows, wrong=wrong, microseconds=one, microseconds_many=many,
+        heap_code=free[0] - free[1], heap_model=free[1] - free[2], heap_free=free[2],
+    )  # fmt: skip
 
 
 def _ask(repl: Repl) -> Board:
@@ -268,9 +256,7 @@ def _ask(repl: Repl) -> Board:
     return Board(machine, ".".join(str(part) for part in version[:3]), floats, free, has_viper, clock)
 
 
-def _files(
-    model: Model, board: Board, name: str, code: Code | Literal["auto"]
-) -> tuple[dict[str, bytes], Code]:
+def _files(model: Model, board: Board, name: str, code: str) -> tuple[dict[str, bytes], Code]:
     """Return contents by name, and whether the code is plain or viper."""
     is_small = board.heap_free < SMALL_HEAP
     if code == "viper" and (is_small or not board.has_viper):
@@ -291,13 +277,14 @@ def _files(
         )
     if is_small:
         pieces = ["booleans", "votes", "batch", "check"]
-        sources = {f"ethereal_{part}.py": piece(part) for part in pieces} | {f"{LOADER}.py": piece("model")}
+        sources = {f"ethereal_{part}.py": mpy.piece(part) for part in pieces}
+        sources[f"{LOADER}.py"] = mpy.piece("model")
     else:
-        sources = {f"{LOADER}.py": runtime(chosen, model), f"{CHECK}.py": self_test(model)}
-    rows = golden_rows(model, n_rows=n_golden(model, _SMALL_GOLD) if is_small else n_golden(model))
+        sources = {f"{LOADER}.py": mpy.runtime(chosen, model), f"{CHECK}.py": mpy.self_test(model)}
+    n_rows = mpy.n_golden(model, _SMALL_GOLD) if is_small else mpy.n_golden(model)
     files = {path: strip(source).encode() for path, source in sources.items()}
     files[f"{name}.etb"] = tables
-    files[f"{name}.gold"] = golden_file(model, tables, rows)
+    files[f"{name}.gold"] = mpy.golden_file(model, tables, mpy.golden_rows(model, n_rows=n_rows))
     return files, chosen
 
 
@@ -322,47 +309,26 @@ def _copy(repl: Repl, files: dict[str, bytes], board: Board, report: Callable[[s
 
 def _load(repl: Repl, name: str) -> list[int]:
     """Load everything from files. Return the bytes free before, with the code, and with the model."""
-    return [
-        _free_after(repl, "import gc", "looking at its heap"),
-        _free_after(
-            repl, f"from {LOADER} import load\nfrom {CHECK} import check", f"importing {LOADER} and {CHECK}"
-        ),
-        _free_after(repl, f"model = load({name + '.etb'!r})", f"loading {name}.etb"),
-    ]
+    steps = {
+        "looking at its heap": "import gc",
+        f"importing {LOADER} and {CHECK}": f"from {LOADER} import load\nfrom {CHECK} import check",
+        f"loading {name}.etb": f"model = load({name + '.etb'!r})",
+    }
+    return [_free_after(repl, step, what) for what, step in steps.items()]
 
 
 def _load_in_memory(repl: Repl, name: str, model: Model, code: Code, files: dict[str, bytes]) -> list[int]:
     """Load everything without files. Modules are run at the prompt, and the tables are bytes there."""
     free = [_free_after(repl, "import gc", "looking at its heap")]
-    sources = {"defining files": _MEMORY, LOADER: runtime(code, model), CHECK: self_test(model)}
+    sources = {"defining files": _MEMORY, LOADER: mpy.runtime(code, model), CHECK: mpy.self_test(model)}
     for what, source in sources.items():
         repl.run(strip(source), f"running {what}")
     free.append(_free_after(repl, "", "looking at its heap"))
     for path, data in files.items():
-        chunks = [data[i : i + 512] for i in range(0, len(data), 512)]
-        repl.run("d = bytearray()", f"receiving {path}")
-        for chunk in chunks:
-            repl.run(f"d.extend({chunk!r})", f"receiving {path}")
-        repl.run(f"files[{path!r}] = bytes(d)\ndel d", f"receiving {path}")
+        chunks = (f"d.extend({data[i : i + 512]!r})" for i in range(0, len(data), 512))
+        for step in ("d = bytearray()", *chunks, f"files[{path!r}] = bytes(d)\ndel d"):
+            repl.run(step, f"receiving {path}")
     return [*free, _free_after(repl, f"model = load({name + '.etb'!r})", f"loading {name}.etb")]
-
-
-def _check(
-    repl: Repl, board: Board, name: str, code: Code, files: dict[str, bytes], is_stored: bool, free: list[int]
-) -> Deployment:
-    gold = repr(f"{name}.gold")
-    rows, wrong, one = _tuple(repl.run(f"print(check(model, {gold}))", "checking rows"))
-    many = None
-    if board.heap_free >= SMALL_HEAP:
-        get = f"from {CHECK} import check_many\n" if is_stored else ""
-        said = repl.run(f"{get}print(check_many(model, {gold}))", "checking many rows")
-        _, wrong_many, many = _tuple(said)
-        wrong = max(wrong, wrong_many)
-    return Deployment(
-        board, code, {path: len(data) for path, data in files.items()}, is_stored,
-        rows=rows, wrong=wrong, microseconds=one, microseconds_many=many,
-        heap_code=free[0] - free[1], heap_model=free[1] - free[2], heap_free=free[2],
-    )  # fmt: skip
 
 
 def digest(data: bytes) -> int:
@@ -381,10 +347,6 @@ def _free_after(repl: Repl, step: str, what: str) -> int:
     """Return the free heap after a step, in a command of its own, because garbage may wait for that."""
     repl.run(f"{step}\ngc.collect()", what)
     return int(repl.run("print(gc.mem_free())", "looking at its heap"))
-
-
-def _tuple(text: str) -> tuple[int, int, int]:
-    return cast("tuple[int, int, int]", ast.literal_eval(text))
 
 
 def strip(source: str) -> str:

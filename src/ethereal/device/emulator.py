@@ -56,64 +56,42 @@ class EmulatedCore:
                 f"This emulator does not execute {target.name}. Use ethereal.device.measurement or `ethereal "
                 "measure`, or choose a Cortex-M or RISC-V core."
             )
-        self.elf = elf
-        self.target = target
+        self.elf, self.target = elf, target
         self.ram_bytes = ram_bytes or target.ram_bytes
-        self._uc = _open(target)
+        self._uc, self._registers = _open(target)
         self._fault: str | None = None
         self._next_buffer = _BUFFERS
         self._load()
-        self.counter = self._add_counter()
-        self._stop = _address_of_stop()
-        self._add_fault_hook()
 
     def _load(self) -> None:
-        from unicorn import unicorn_const as uc
-
-        # Code, tables, and the initial values of variables where the start-up code would find them.
-        stored = [s for s in self.elf.segments if s.data]
-        end = max(s.load_address + len(s.data) for s in stored)
-        image = bytearray(_round_up(end - self.target.flash_origin))
-        for s in stored:
-            at = s.load_address - self.target.flash_origin
-            image[at : at + len(s.data)] = s.data
-        self._image = bytes(image)
-        self._uc.mem_map(self.target.flash_origin, len(image), uc.UC_PROT_READ | uc.UC_PROT_EXEC)
-        self._uc.mem_write(self.target.flash_origin, self._image)
-        self._uc.mem_map(_STOP, _PAGE, uc.UC_PROT_READ | uc.UC_PROT_EXEC)
-        self._uc.mem_map(
-            self.target.ram_origin, _round_up(self.ram_bytes), uc.UC_PROT_READ | uc.UC_PROT_WRITE
-        )
-        # Paint the RAM, then put the variables over it. Afterwards, what is no longer paint was stack.
-        self._uc.mem_write(self.target.ram_origin, bytes([_PAINT]) * self.ram_bytes)
-        for s in self.elf.segments:
-            if s.address >= self.target.ram_origin:
-                self._uc.mem_write(s.address, s.data + bytes(s.memory_bytes - len(s.data)))
-
-    def _add_counter(self) -> BlockCounter:
+        """Fill the memory, count instructions from now on, and remember what a fault was."""
         from unicorn import unicorn_const as uc
         from unicorn.unicorn_py3 import unicorn as binding
 
-        counter = BlockCounter(self.target.isa, self.target.flash_origin, self._image)
+        flash, ram = self.target.flash_origin, self.target.ram_origin
+        # Code, tables, and the initial values of variables where the start-up code would find them.
+        image = self.elf.image(flash)
+        image += bytes(_round_up(len(image)) - len(image))
+        self._uc.mem_map(flash, len(image), uc.UC_PROT_READ | uc.UC_PROT_EXEC)
+        self._uc.mem_write(flash, image)
+        self._uc.mem_map(_STOP, _PAGE, uc.UC_PROT_READ | uc.UC_PROT_EXEC)
+        self._uc.mem_map(ram, _round_up(self.ram_bytes), uc.UC_PROT_READ | uc.UC_PROT_WRITE)
+        # Paint the RAM, then put the variables over it. Afterwards, what is no longer paint was stack.
+        self._uc.mem_write(ram, bytes([_PAINT]) * self.ram_bytes)
+        for s in self.elf.segments:
+            if s.address >= ram:
+                self._uc.mem_write(s.address, s.data + bytes(s.memory_bytes - len(s.data)))
+        self.counter = BlockCounter(self.target.isa, flash, image)
+        # The emulator's function that ends an execution.
+        self._stop = ctypes.cast(binding.uclib.uc_emu_stop, ctypes.c_void_p).value or 0
         # The binding's own hook_add calls Python for every block, fifty times slower than a native function.
         # A hook of memory would be wrong: with one, conditional instructions around loads go astray.
-        handle = ctypes.c_size_t()
-        status = binding.uclib.uc_hook_add(
-            self._uc._uch,
-            ctypes.byref(handle),
-            uc.UC_HOOK_BLOCK,
-            ctypes.c_void_p(counter.callback),
-            ctypes.c_void_p(counter.user_data),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
-        )
+        handle, callback = ctypes.c_size_t(), ctypes.c_void_p(self.counter.callback)
+        data, begin, end = ctypes.c_void_p(self.counter.user_data), ctypes.c_uint64(1), ctypes.c_uint64(0)
+        add, block = binding.uclib.uc_hook_add, uc.UC_HOOK_BLOCK
+        status = add(self._uc._uch, ctypes.byref(handle), block, callback, data, begin, end)
         if status != uc.UC_ERR_OK:
             raise RuntimeError(f"the emulator refused the instruction counter (status {status})")
-        return counter
-
-    def _add_fault_hook(self) -> None:
-        from unicorn import unicorn_const as uc
-
         reads = (uc.UC_MEM_READ_UNMAPPED, uc.UC_MEM_READ_PROT)
         writes = (uc.UC_MEM_WRITE_UNMAPPED, uc.UC_MEM_WRITE_PROT)
 
@@ -173,7 +151,7 @@ class EmulatedCore:
         top = self.target.ram_origin + self.ram_bytes - (4 * len(beyond) + 7) // 8 * 8
         if beyond:
             self._uc.mem_write(top, struct.pack(f"<{len(beyond)}I", *(a & 0xFFFFFFFF for a in beyond)))
-        names = _registers(self.target)
+        names = self._registers
         self._uc.reg_write(names["sp"], top)
         self._uc.reg_write(names["return"], _STOP | (self.target.isa == "thumb"))
         for i, value in enumerate(arguments[:registers]):
@@ -214,16 +192,14 @@ class EmulatedCore:
             )
 
     def _pc(self) -> int:
-        return int(self._uc.reg_read(_registers(self.target)["pc"]))
+        return int(self._uc.reg_read(self._registers["pc"]))
 
     @property
     def stack_bytes(self) -> int:
         """Deepest stack of all calls so far."""
-        begin = max(
-            [s.address + s.memory_bytes for s in self.elf.segments if s.address >= self.target.ram_origin],
-            default=self.target.ram_origin,
-        )
-        end = self.target.ram_origin + self.ram_bytes
+        ram = self.target.ram_origin
+        ends = [s.address + s.memory_bytes for s in self.elf.segments if s.address >= ram]
+        begin, end = max(ends, default=ram), ram + self.ram_bytes
         used = np.flatnonzero(np.frombuffer(self.read(begin, end - begin), np.uint8) != _PAINT)
         return 0 if len(used) == 0 else end - begin - int(used[0])
 
@@ -247,16 +223,12 @@ class EmulatedBoard(EmulatedCore):
         super().__init__(elf, target)
         from unicorn import unicorn_const as uc
 
-        self._text = ""
+        self._text, self._written = "", dict[int, int]()  # what the program wrote to registers, by address
         self._status: int | None = None
-        self._registers: dict[int, int] = {}  # what the program wrote, by address
-        self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
-        self._uc.mmio_map(_SYSTEM, _SYSTEM_BYTES, self._read_register, None, self._write_register, None)
-
-    def _load(self) -> None:
-        super()._load()
         # At reset the RAM holds anything. The program's start-up code sets initial values.
         self._uc.mem_write(self.target.ram_origin, b"\xa5" * self.ram_bytes)
+        self._uc.hook_add(uc.UC_HOOK_INTR, self._on_interrupt)
+        self._uc.mmio_map(_SYSTEM, _SYSTEM_BYTES, self._read_register, None, self._write_register, None)
 
     def run(self) -> BoardRun:
         """Start at reset. A program that does not end by itself raises `DeviceFault`."""
@@ -299,42 +271,27 @@ class EmulatedBoard(EmulatedCore):
         if _SYSTEM + offset == _CYCLE_COUNTER:
             return cycles & 0xFFFFFFFF
         if _SYSTEM + offset == _SYSTICK:
-            reload = self._registers.get(_SYSTICK_RELOAD, 0) & 0xFFFFFF
+            reload = self._written.get(_SYSTICK_RELOAD, 0) & 0xFFFFFF
             return reload - cycles % (reload + 1)
-        return self._registers.get(_SYSTEM + offset, 0)
+        return self._written.get(_SYSTEM + offset, 0)
 
     def _write_register(self, _: Any, offset: int, size: int, value: int, *rest: Any) -> None:
-        self._registers[_SYSTEM + offset] = value
+        self._written[_SYSTEM + offset] = value
 
 
-def _open(target: Target) -> Any:
+def _open(target: Target) -> tuple[Any, dict[str, int]]:
+    """Return an emulator, and the numbers of its registers."""
     from unicorn import Uc, arm_const, riscv_const
     from unicorn import unicorn_const as uc
 
     if target.isa == "riscv":
-        engine = Uc(uc.UC_ARCH_RISCV, uc.UC_MODE_RISCV32)
-        engine.ctl_set_cpu_model(getattr(riscv_const, target.unicorn_cpu))
+        engine, names, known = Uc(uc.UC_ARCH_RISCV, uc.UC_MODE_RISCV32), riscv_const, "X2 X1 X10 PC"
     else:  # UC_MODE_MCLASS would silently select another core
-        engine = Uc(uc.UC_ARCH_ARM, uc.UC_MODE_THUMB)
-        engine.ctl_set_cpu_model(getattr(arm_const, target.unicorn_cpu))
-    return engine
-
-
-def _address_of_stop() -> int:
-    """Return the address of the emulator's function that ends an execution."""
-    from unicorn.unicorn_py3 import unicorn as binding
-
-    return ctypes.cast(binding.uclib.uc_emu_stop, ctypes.c_void_p).value or 0
-
-
-def _registers(target: Target) -> dict[str, int]:
-    from unicorn import arm_const, riscv_const
-
-    if target.isa == "riscv":
-        return {"sp": riscv_const.UC_RISCV_REG_X2, "return": riscv_const.UC_RISCV_REG_X1,
-                "argument": riscv_const.UC_RISCV_REG_X10, "pc": riscv_const.UC_RISCV_REG_PC}  # fmt: skip
-    return {"sp": arm_const.UC_ARM_REG_SP, "return": arm_const.UC_ARM_REG_LR,
-            "argument": arm_const.UC_ARM_REG_R0, "pc": arm_const.UC_ARM_REG_PC}  # fmt: skip
+        engine, names, known = Uc(uc.UC_ARCH_ARM, uc.UC_MODE_THUMB), arm_const, "SP LR R0 PC"
+    engine.ctl_set_cpu_model(getattr(names, target.unicorn_cpu))
+    isa = "RISCV" if target.isa == "riscv" else "ARM"
+    numbers = [getattr(names, f"UC_{isa}_REG_{name}") for name in known.split()]
+    return engine, dict(zip(("sp", "return", "argument", "pc"), numbers, strict=True))
 
 
 def _round_up(size: int) -> int:

@@ -19,7 +19,7 @@ from ethereal.chips.targets import find_core
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.emulator import EmulatedCore
 from ethereal.device.program import CProgram
-from ethereal.export.c99.ctext import Tables, read
+from ethereal.export.c99.ctext import Tables, filled, read
 from ethereal.export.c99.parts.windows import HEADER, functions, ram_of, write_tables, write_waves
 from ethereal.export.options import ExportOptions
 from ethereal.features.front_end import MAGNITUDE, MEAN, FrontEnd, Group, header
@@ -41,8 +41,6 @@ unsigned model_predict(const int16_t *features)
 @declared@
 @defined@
 """
-
-
 _MOST_FEATURES = 4096
 _VARIABLE_PLAN = """
 const uint8_t *price_plan;
@@ -59,11 +57,6 @@ class FrontEndCost:
     instructions: float
     flash: int  # bytes of code and tables
     ram: int  # bytes of variables, the samples of a window among them, without the stack
-
-    def __sub__(self, other: FrontEndCost) -> FrontEndCost:
-        return FrontEndCost(
-            self.instructions - other.instructions, self.flash - other.flash, self.ram - other.ram
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,11 +79,15 @@ def front_end_cost(front_end: FrontEnd, target: str = "cortex-m7") -> FrontEndCo
     >>> 1500 < cost.instructions < 3000, 300 < cost.flash < 800, cost.ram
     (True, True, 414)
     """
-    chip = find_core(target)
-    elf = _compiled(_text(front_end), chip.name)
+    return FrontEndCost(kernel_prices(front_end, target).instructions(front_end), *_sizes(front_end, target))
+
+
+def _sizes(front_end: FrontEnd, target: str) -> tuple[int, int]:
+    """Return the flash and the RAM of a front end."""
+    elf = _compiled(_text(front_end), find_core(target).name)
     tables = 1 + (front_end.wave_size > 0) + len(front_end.band_ends)
     flash = elf.code_bytes + elf.table_bytes + front_end.plan.size + _TABLE_ENTRY * tables
-    return FrontEndCost(kernel_prices(front_end, chip.name).instructions(front_end), flash, ram_of(front_end))
+    return flash, ram_of(front_end)
 
 
 def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, FrontEndCost]:
@@ -101,38 +98,16 @@ def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, F
     >>> costs["std", "ax"].instructions < costs["std", "ay"].instructions  # `stats` gives the mean of ax
     True
     """
-    whole, costs = front_end_cost(front_end, target), {}
-    prices = kernel_prices(front_end, target)
+    whole = front_end_cost(front_end, target)
+    if len(front_end.groups) == 1:
+        return {front_end.groups[0]: whole}
+    prices, costs = kernel_prices(front_end, target), {}
     for i, group in enumerate(front_end.groups):
-        rest = [k for k in range(len(front_end.groups)) if k != i]
-        if not rest:
-            return {group: whole}
-        less = front_end.keep(rest)
-        cost = replace(front_end_cost(less, target), instructions=prices.instructions(less))
-        costs[group] = whole - cost
+        less = front_end.keep(k for k in range(len(front_end.groups)) if k != i)
+        flash, ram = _sizes(less, target)
+        saved = whole.instructions - prices.instructions(less), whole.flash - flash, whole.ram - ram
+        costs[group] = FrontEndCost(*saved)
     return costs
-
-
-def kernel_prices(front_end: FrontEnd, target: str = "cortex-m7") -> KernelPrices:
-    """Return the prices of all steps that a front end and its parts may have, counted on made-up windows."""
-    return _priced(_text(front_end, MEAN), find_core(target).name, _Shape.of(front_end))
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What steps can be executed, and on which windows."""
-
-    codes: tuple[int, ...]
-    window: int
-    n_axes: int
-    parts: tuple[int, ...]  # axes of the magnitude, none without
-
-    @staticmethod
-    def of(front_end: FrontEnd) -> _Shape:
-        plan = front_end.plan
-        parts = next((tuple(step[1:]) for step in plan.tolist() if step[0] == MAGNITUDE), ())
-        codes = {*plan[:, 0].tolist(), MEAN}
-        return _Shape(tuple(sorted(codes)), front_end.window, len(front_end.axes), parts)
 
 
 def _text(front_end: FrontEnd, *more: int) -> str:
@@ -147,17 +122,8 @@ def _text(front_end: FrontEnd, *more: int) -> str:
 def _filled(front_end: FrontEnd, tables: str, n_features: int) -> str:
     plain = replace(front_end, scale=None, units=None)
     declared, defined = functions(plain, ExportOptions(name="model"))
-    values = {
-        "features": str(n_features),
-        "flash": read("c99/runtime/flash.h"),
-        "tables": tables,
-        "declared": declared,
-        "defined": defined,
-    }
-    text = _MAIN
-    for key, value in values.items():
-        text = text.replace(f"@{key}@", value)
-    return text
+    values = {"features": str(n_features), "flash": read("c99/runtime/flash.h"), "tables": tables}
+    return filled(_MAIN, values | {"declared": declared, "defined": defined})
 
 
 def features_program(front_end: FrontEnd, windows: ArrayLike) -> CProgram:
@@ -179,11 +145,16 @@ def _compiled(text: str, target: str) -> Elf:
     return compile_elf(files, find_core(target), ["model_window", "model_push"], optimize="-Os")
 
 
+def kernel_prices(front_end: FrontEnd, target: str = "cortex-m7") -> KernelPrices:
+    """Return the prices of all steps that a front end and its parts may have, counted on made-up windows."""
+    return _priced(replace(front_end, scale=None, units=None), find_core(target).name)
+
+
 @lru_cache(maxsize=256)
-def _priced(text: str, target: str, shape: _Shape) -> KernelPrices:
-    chip = find_core(target)
-    core = EmulatedCore(_compiled(text, target), chip, ram_bytes=_RAM)
-    windows = _windows(shape.window, shape.n_axes)
+def _priced(front_end: FrontEnd, target: str) -> KernelPrices:
+    chip, n_axes = find_core(target), len(front_end.axes)
+    core = EmulatedCore(_compiled(_text(front_end, MEAN), chip.name), chip, ram_bytes=_RAM)
+    windows = _windows(front_end.window, n_axes)
     room = core.buffer(np.zeros(windows[0].size, dtype=np.int16))
     plan = core.buffer(np.zeros(8, dtype=np.uint8))  # of two steps
     core.write(core.elf.symbols["price_plan"].address, np.array([plan], dtype="<u4"))
@@ -199,12 +170,12 @@ def _priced(text: str, target: str, shape: _Shape) -> KernelPrices:
 
     call, first = count(), (MEAN, 0, 0, 0)
     steps = {MEAN: count(first) - call}
-    for code in shape.codes:
+    first_of = {step[0]: tuple(step) for step in front_end.plan[::-1].tolist()}
+    for code in sorted(first_of):
         if code == MAGNITUDE:
-            steps[code] = count((code, *shape.parts)) - call
+            steps[code] = count(first_of[code]) - call
         elif code != MEAN:
-            step = (code, 0, min(1, shape.n_axes - 1), 0)
-            steps[code] = count(first, step) - call - steps[MEAN]
+            steps[code] = count(first, (code, 0, min(1, n_axes - 1), 0)) - call - steps[MEAN]
     return KernelPrices(call, steps)
 
 

@@ -115,18 +115,9 @@ class Measurement:
         return asdict(self) | {name: getattr(self, name) for name in derived}
 
 
-def measure(
-    model: Model,
-    X: ArrayLike,
-    target: str | None = None,
-    layout: str | None = None,
-    *,
-    compiler: Compiler = "zig",
-    optimize: str = "-Os",
-    estimate: Estimate | None = None,
-    worst: bool | int = False,
-    **options: Any,
-) -> Measurement:
+def measure(model: Model, X: ArrayLike, target: str | None = None, layout: str | None = None, *,
+            compiler: Compiler = "zig", optimize: str = "-Os", estimate: Estimate | None = None,
+            worst: bool | int = False, **options: Any) -> Measurement:  # fmt: skip
     """Export `model`, compile it for `target` and execute it on every row of `X`.
 
     Parameters
@@ -166,14 +157,9 @@ def measure(
     return measure_program(on_rows(program, X), program.options.target, estimate=estimate, worst=worst, **how)
 
 
-def measure_layouts(
-    model: Model,
-    X: ArrayLike,
-    target: str | None = None,
-    *,
-    remark: Callable[[str], object] | None = None,
-    **keywords: Any,
-) -> list[Measurement]:
+def measure_layouts(model: Model, X: ArrayLike, target: str | None = None, *,
+                    remark: Callable[[str], object] | None = None,
+                    **keywords: Any) -> list[Measurement]:  # fmt: skip
     """Measure every layout that can hold the model and fits the chip. The keywords are those of `measure`.
 
     `remark` is called with the reason for each layout that is left out. With None, the reason is a warning.
@@ -196,15 +182,9 @@ def measure_layouts(
     return measured
 
 
-def measure_program(
-    program: CProgram,
-    target: str = DEFAULT_TARGET,
-    *,
-    compiler: Compiler = "zig",
-    optimize: str = "-Os",
-    estimate: Estimate | None = None,
-    worst: bool | int = False,
-) -> Measurement:
+def measure_program(program: CProgram, target: str = DEFAULT_TARGET, *, compiler: Compiler = "zig",
+                    optimize: str = "-Os", estimate: Estimate | None = None,
+                    worst: bool | int = False) -> Measurement:  # fmt: skip
     """Compile a program and execute it on its rows: a baseline, or an exported model (`on_rows`).
 
     The parameters are those of `measure`.
@@ -222,32 +202,22 @@ def measure_program(
     bound = WorstCase(None, None)
     if worst:
         bound = worst_of(whole.elf, chip, program, None if worst is True else worst)
+
     return Measurement(
-        name=program.name,
-        target=chip.name,
-        n_rows=len(right),
+        program.name, chip.name, len(right),
         instructions=float(clauses.counts.mean()),
-        instructions_min=int(clauses.counts.min()),
-        instructions_max=int(clauses.counts.max()),
+        instructions_min=int(clauses.counts.min()), instructions_max=int(clauses.counts.max()),
         booleanize_instructions=0.0 if to_row is None else float(to_row.counts.mean()),
         total_instructions=float(whole.counts.mean()),
-        total_instructions_min=int(whole.counts.min()),
-        total_instructions_max=int(whole.counts.max()),
-        code_bytes=whole.elf.code_bytes,
-        table_bytes=whole.elf.table_bytes,
-        clause_code_bytes=clauses.elf.code_bytes,
-        clause_table_bytes=clauses.elf.table_bytes,
-        ram_bytes=whole.elf.ram_bytes,
-        stack_bytes=whole.stack_bytes,
-        agreement=float(right.mean()),
+        total_instructions_min=int(whole.counts.min()), total_instructions_max=int(whole.counts.max()),
+        code_bytes=whole.elf.code_bytes, table_bytes=whole.elf.table_bytes,
+        clause_code_bytes=clauses.elf.code_bytes, clause_table_bytes=clauses.elf.table_bytes,
+        ram_bytes=whole.elf.ram_bytes, stack_bytes=whole.stack_bytes, agreement=float(right.mean()),
         estimate=estimate or Estimate.of(target),
-        counted="cycles" if chip.isa == "avr" else "instructions",
-        mix=whole.mix,
-        worst_instructions=bound.instructions,
-        worst_stack_bytes=bound.stack_bytes,
-        worst_why_not=bound.why_not,
-        worst_calls=bound.calls,
-    )
+        counted="cycles" if chip.isa == "avr" else "instructions", mix=whole.mix,
+        worst_instructions=bound.instructions, worst_stack_bytes=bound.stack_bytes,
+        worst_why_not=bound.why_not, worst_calls=bound.calls,
+    )  # fmt: skip
 
 
 def from_samples(measured: Measurement, front_end: FrontEnd, windows: ArrayLike) -> Measurement:
@@ -257,16 +227,12 @@ def from_samples(measured: Measurement, front_end: FrontEnd, windows: ArrayLike)
     that needs more, and the rest is added. Instructions from features to class stay what they were.
     """
     features = measure_program(features_program(front_end, windows), measured.target)
-    kinds = {*measured.mix, *features.mix}
+    kinds, mixes = {*measured.mix, *features.mix}, (measured.mix, features.mix)
     added = ("total_instructions", "total_instructions_min", "total_instructions_max", "code_bytes",
              "table_bytes", "ram_bytes")  # fmt: skip
     sums = {name: getattr(measured, name) + getattr(features, name) for name in added}
-    return replace(
-        measured,
-        **sums,
-        stack_bytes=max(measured.stack_bytes, features.stack_bytes),
-        agreement=min(measured.agreement, features.agreement),
-        mix={kind: measured.mix.get(kind, 0.0) + features.mix.get(kind, 0.0) for kind in kinds},
-        worst_instructions=None,
-        worst_stack_bytes=None,
-    )
+    stack_bytes = max(measured.stack_bytes, features.stack_bytes)
+    agreement = min(measured.agreement, features.agreement)
+    mix = {kind: sum(mix.get(kind, 0.0) for mix in mixes) for kind in kinds}
+    measured = replace(measured, **sums, stack_bytes=stack_bytes, agreement=agreement, mix=mix)
+    return replace(measured, worst_instructions=None, worst_stack_bytes=None)

@@ -53,21 +53,23 @@ class CProgram:
     # What is assumed of variables, by functions. A function is followed for each list.
     assumed: dict[str, list[list[Assumed]]] = field(default_factory=dict)
 
+    @property
+    def roots(self) -> list[str]:
+        """The functions that flash is counted for."""
+        return [self.function, *self.beside]
+
 
 def bare(program: Program) -> CProgram:
     """Return the program without rows, for what follows from its code alone."""
     function, *beside = program.entry_points
     none: NDArray[Any] = np.zeros((0, 0))
+    return replace(_alone(program, function, none, none.astype(np.int64)), beside=tuple(beside))
+
+
+def _alone(program: Program, function: str, rows: NDArray[Any], expected: NDArray[np.int64]) -> CProgram:
+    """Return a function of the program, with the values that its bound is found for."""
     call: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
-    alone = CProgram(
-        program.layout, program.files, function, none, none.astype(np.int64), call, tuple(beside),
-        is_model=True,
-    )  # fmt: skip
-    return _with_inputs(alone, program)
-
-
-def _with_inputs(alone: CProgram, program: Program) -> CProgram:
-    """Return the program with the values that its bound is found for."""
+    alone = CProgram(program.layout, program.files, function, rows, expected, call, is_model=True)
     predicts_rows = alone.function == program.predict_function  # and no raw samples
     parts = [part for part in program.parts if not (predicts_rows and part.predicts)]
     streams = [function for part in parts for function in part.bounded]
@@ -77,13 +79,9 @@ def _with_inputs(alone: CProgram, program: Program) -> CProgram:
         lists = [[each for of_part in way for each in of_part] for way in ways]
         if lists != [[]]:
             assumed[f"{program.name}_{function}" if function else alone.function] = lists
-    return replace(
-        alone,
-        stand_ins=stand_ins(program.slots),
-        row="".join(part.row_variable() for part in parts),
-        streams=tuple(f"{program.name}_{function}" for function in streams),
-        assumed=assumed,
-    )
+    row = "".join(part.row_variable() for part in parts)
+    names = tuple(f"{program.name}_{function}" for function in streams)
+    return replace(alone, stand_ins=stand_ins(program.slots), row=row, streams=names, assumed=assumed)
 
 
 def on_rows(program: Program, X: ArrayLike) -> CProgram:
@@ -92,17 +90,15 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     features, name = program.features(X), program.name
     if len(features) == 0:
         raise ValueError("X has no rows. Give at least one.")
-    by_features: Call = "row" if program.c_layout.rows_per_call == 1 else "batch"
     by_row: Call = "row" if program.c_layout.rows_per_call == 1 else "32 rows"
     predict, *beside = program.entry_points
-    expected = program.model._engine.winners(X)  # of the rows before rounding
-    if program.model.front_end is not None and np.ndim(X) != 3:  # features that were made before
+    front_end, of_windows = program.model.front_end, np.ndim(X) == 3
+    if front_end is not None and not of_windows:  # features that were made before
         predict, beside = f"{name}_predict", program.entry_points
-    alone = CProgram(program.layout, program.files, predict, features, expected, by_features, is_model=True)
-    alone = _with_inputs(alone, program)
-    whole = alone
-    if program.model.front_end is not None and np.ndim(X) == 3:
-        counts = program.model.front_end.counts(X)
+    expected = program.model._engine.winners(X)  # of the rows before rounding
+    alone = whole = _alone(program, predict, features, expected)
+    if front_end is not None and of_windows:
+        counts = front_end.counts(X)
         whole = replace(alone, rows=counts.reshape(len(counts), -1))
     if not program.c_layout.has_rows:
         return replace(whole, beside=tuple(beside))
@@ -123,21 +119,14 @@ class Execution:
     mix: dict[str, float] = field(default_factory=dict)  # instructions by kind, mean of a row, not on an AVR
 
 
-def execute(
-    program: CProgram,
-    chip: Target,
-    *,
-    compiler: Compiler = "zig",
-    optimize: str = "-Os",
-    ram_bytes: int | None = None,
-) -> Execution:
+def execute(program: CProgram, chip: Target, *, compiler: Compiler = "zig", optimize: str = "-Os",
+            ram_bytes: int | None = None) -> Execution:  # fmt: skip
     """Compile a program for a Cortex-M or RISC-V core and execute it on its rows.
 
     `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes` there is that much RAM, and the
     flash of the chip is not a limit either.
     """
-    roots = [program.function, *program.beside]
-    elf = compiled(program.files, chip, roots, optimize=optimize, compiler=compiler)
+    elf = compiled(program.files, chip, program.roots, optimize=optimize, compiler=compiler)
     if ram_bytes is None:
         check_flash(elf, chip, program.name)
     core = EmulatedCore(elf, chip, ram_bytes=ram_bytes)
@@ -175,8 +164,13 @@ def _call(core: EmulatedCore, program: CProgram) -> _Results:
     function, rows = program.function, program.rows
     if program.call == "32 rows":
         return _by_32_rows(core, function, rows)
-    if program.call == "batch":
-        return _batch(core, function, rows)
+    if program.call == "batch":  # once for all rows
+        result = core.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
+        before = core.instructions
+        core.call(function, core.buffer(rows), len(rows), result)
+        count = (core.instructions - before) // len(rows)
+        classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
+        return classes, np.full(len(rows), count, dtype=np.int64)
     room = np.zeros(program.row_bytes, dtype=np.uint8)
     more = [core.buffer(room, writable=True)] if program.call == "booleanize" else []
     return core.call_by_row(function, rows, *more)
@@ -197,13 +191,3 @@ def _by_32_rows(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Resul
         classes[begin : begin + n] = answers[:n]
         counts[begin : begin + n] = round((core.instructions - before) / 32)
     return classes, counts
-
-
-def _batch(core: EmulatedCore, function: str, rows: NDArray[Any]) -> _Results:
-    """Call `function` once for all rows."""
-    result = core.buffer(np.zeros(len(rows), dtype=np.uint16), writable=True)
-    before = core.instructions
-    core.call(function, core.buffer(rows), len(rows), result)
-    count = (core.instructions - before) // len(rows)
-    classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
-    return classes, np.full(len(rows), count, dtype=np.int64)

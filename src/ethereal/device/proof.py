@@ -38,16 +38,7 @@ _SETTLED = ("Valid", "Considered valid", "Dead")
 _CONTRACTS = ("user", "precondition", "postcondition")
 _LEARNING = ("learn", "learn_last", "adapt_step", "adapt", "unlearn", "forget", "save", "restore", "entry",
              "learn_entry")  # fmt: skip
-# Adapting has fewer passes than these rounds of its loop, so that its bounds are found one by one.
-_LEARNING_OPTIONS = ("-eva-widening-delay", "64")
-# Nobody reads the values of variables afterwards, and keeping them takes a third of the time. Without them
-# the cases of a split function multiply, so this is only for functions that split nothing: in `compact`.
 _COMPACT = ("predict", "class_sums", "predict_batch", "predict_32_rows")
-_COMPACT_OPTIONS = ("-eva-no-results",)
-_MISSING = (
-    "Frama-C is not installed: there is no `frama-c` on the PATH. On Debian run "
-    "`apt-get install frama-c-base`."
-)
 
 
 @dataclass(frozen=True)
@@ -99,27 +90,17 @@ class Source:
 
     @property
     def header(self) -> str:
-        """The model's header."""
+        """The model's header, which is everything if there is no other file."""
         return self.files[f"{self.name}.h"]
-
-    @property
-    def is_single(self) -> bool:
-        """Whether everything is in one header."""
-        return f"{self.name}.c" not in self.files
 
     @property
     def text(self) -> str:
         """The file that has the functions."""
-        return self.header if self.is_single else self.files[f"{self.name}.c"]
+        return self.files.get(f"{self.name}.c", self.header)
 
     def has(self, function: str) -> bool:
         """Whether the header declares a function."""
         return re.search(rf"\b{self.name}_{function}\(", self.header) is not None
-
-    def limit(self, name: str) -> int:
-        """Return a number that the header defines, 0 if it does not."""
-        match = re.search(rf"^#define {self.name.upper()}_{name} (-?\d+)", self.header, re.MULTILINE)
-        return 0 if match is None else int(match[1])
 
     @property
     def is_compact(self) -> bool:
@@ -143,9 +124,10 @@ class Source:
     def harness(self, function: str) -> str:
         """Return the C that the analysis of a function reads."""
         name, upper = self.name, self.name.upper()
-        prefixes = (f"{name}_", f"{upper}_") if self.is_single else ("", "")
+        is_single = f"{name}.c" not in self.files
+        prefixes = (f"{name}_", f"{upper}_") if is_single else ("", "")
         lines = [
-            f'#define PROVE_SOURCE "{name}.{"h" if self.is_single else "c"}"',
+            f'#define PROVE_SOURCE "{name}.{"h" if is_single else "c"}"',
             f"#define MODEL(x) {name}_##x",
             f"#define LIMIT(x) {upper}_##x",
             f"#define RUNTIME(x) {prefixes[0]}et_##x",
@@ -160,7 +142,8 @@ class Source:
         if f'{upper}_LAYOUT "sliced"' in self.header:
             lines.append("#define BATCH_ROWS 33u")
         if self.has("window"):
-            lines.append(f"#define PROVE_MAJORITY {self.limit('MAJORITY')}")
+            majority = re.search(rf"^#define {upper}_MAJORITY (-?\d+)", self.header, re.MULTILINE)
+            lines.append(f"#define PROVE_MAJORITY {0 if majority is None else int(majority[1])}")
             if "et_bands_of_frames[" in self.text:
                 frame = f"{prefixes[1]}ET_FRAME"
                 lines += ["#define HAS_FRAMES", f"#define PROVE_KEPT {frame}"]
@@ -179,19 +162,18 @@ class Source:
         return "\n".join([*lines, harness])
 
 
-def prove(
-    source: Source,
-    *,
-    functions: Sequence[str] | None = None,
-    int_bits: Sequence[int] = tuple(MACHINES),
-    seconds: float = _SECONDS,
-) -> Iterator[Analysis]:
+def prove(source: Source, *, functions: Sequence[str] | None = None,
+          int_bits: Sequence[int] = tuple(MACHINES),
+          seconds: float = _SECONDS) -> Iterator[Analysis]:  # fmt: skip
     """Analyse functions of exported C, all of them unless some are named, for each size of an int.
 
     An analysis that takes longer than so many `seconds` is stopped, and is not proven.
     """
     if shutil.which("frama-c") is None:
-        raise ModuleNotFoundError(_MISSING)
+        raise ModuleNotFoundError(
+            "Frama-C is not installed: there is no `frama-c` on the PATH. On Debian run "
+            "`apt-get install frama-c-base`."
+        )
     for bits in int_bits:
         for function in functions or source.functions:
             yield _analyse(source, function, bits, seconds)
@@ -203,9 +185,14 @@ def _analyse(source: Source, function: str, bits: int, seconds: float) -> Analys
         for path, text in source.files.items():
             write_scratch(folder / path, text)
         write_scratch(folder / "prove.c", source.harness(function))
-        more: tuple[str, ...] = _LEARNING_OPTIONS if function in _LEARNING else ()
+        more = []
+        if function in _LEARNING:
+            # Adapting has fewer passes than these rounds of its loop, so its bounds are found one by one.
+            more += ["-eva-widening-delay", "64"]
         if source.is_compact and function in _COMPACT:
-            more += _COMPACT_OPTIONS
+            # Nobody reads the values of variables afterwards, and keeping them takes a third of the time.
+            # Without them the cases of a split function multiply, and these functions split nothing.
+            more.append("-eva-no-results")
         command = ["frama-c", "-machdep", MACHINES[bits], *_OPTIONS, *more, "-main", f"prove_{function}",
                    "-eva", "prove.c", "-then", "-report-csv", "found.csv"]  # fmt: skip
         said, code, used = _run(command, folder, seconds)
@@ -243,9 +230,7 @@ def _read(table: Path, function: str) -> tuple[list[str], list[str]]:
     A precondition has a row of its own for each call that some way leads to, which is read. The row for all
     calls together is not, because without the values of variables it counts calls that no way leads to.
     """
-    alarms: list[str] = []
-    others: list[str] = []
-    last = ""
+    alarms, others, last = list[str](), list[str](), ""
     with table.open(encoding="utf-8", newline="") as lines:
         for row in csv.DictReader(lines, delimiter="\t", quoting=csv.QUOTE_NONE):
             kind, status = row["property kind"], row["status"]

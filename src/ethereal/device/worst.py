@@ -57,7 +57,7 @@ def worst_case(model: Model, layout: str | None = None, *, compiler: Compiler = 
     if why := _not_followed(chip):
         return WorstCase(None, None, why)
     alone = bare(program)
-    return worst_of(compiled(alone.files, chip, [alone.function, *alone.beside], **how), chip, alone)
+    return worst_of(compiled(alone.files, chip, alone.roots, **how), chip, alone)
 
 
 def require_bounds() -> None:
@@ -101,11 +101,6 @@ def _inputs(program: CProgram, function: str) -> Inputs | None:
     if program.call == "batch":
         return Inputs(values, width, rows=_ROWS)
     teaches = function.endswith(Learn.bounded)
-    return Inputs(
-        values,
-        width,
-        variable=program.row,
-        is_read_only=teaches or not program.row,
-        keeps_ranges=teaches,
-        assumed=[[Assumed(**vars(each)) for each in some] for some in program.assumed.get(function, [[]])],
-    )
+    assumed = [[Assumed(**vars(each)) for each in some] for some in program.assumed.get(function, [[]])]
+    flags = {"is_read_only": teaches or not program.row, "keeps_ranges": teaches}
+    return Inputs(values, width, variable=program.row, assumed=assumed, **flags)

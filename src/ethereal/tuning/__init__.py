@@ -16,32 +16,14 @@ if TYPE_CHECKING:
     from ethereal.tuning.frontiers import Frontier, FrontierPoint, frontier
     from ethereal.tuning.machines import Setup, Space
     from ethereal.tuning.pruning import Pruning, prune
-    from ethereal.tuning.search import BudgetNotMet, Trial, Tuning, front_of, tune, tune_windows
+    from ethereal.tuning.search import BudgetNotMet, Tuning, front_of, tune, tune_windows
+    from ethereal.tuning.storage import Trial
 
 __all__ = [
-    "Budget",
-    "BudgetError",
-    "BudgetNotMet",
-    "DoesNotFit",
-    "Footprint",
-    "Frontier",
-    "FrontierPoint",
-    "PrunedModel",
-    "Pruning",
-    "Search",
-    "Setup",
-    "Space",
-    "Trial",
-    "Tuning",
-    "estimate",
-    "front_of",
-    "frontier",
-    "on_device",
-    "priced",
-    "prune",
-    "tune",
-    "tune_windows",
-]
+    "Budget", "BudgetError", "BudgetNotMet", "DoesNotFit", "Footprint", "Frontier", "FrontierPoint",
+    "PrunedModel", "Pruning", "Search", "Setup", "Space", "Trial", "Tuning", "estimate", "front_of",
+    "frontier", "on_device", "priced", "prune", "tune", "tune_windows",
+]  # fmt: skip
 
 __getattr__ = loader(
     __name__,
@@ -52,6 +34,7 @@ __getattr__ = loader(
         "frontiers": "Frontier FrontierPoint frontier",
         "pruning": "Pruning prune",
         "machines": "Setup Space",
-        "search": "BudgetNotMet Trial Tuning front_of tune tune_windows",
+        "search": "BudgetNotMet Tuning front_of tune tune_windows",
+        "storage": "Trial",
     },
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.checks import check_integer, check_number, parse_bytes, parse_count, parse_seconds
 from ethereal.base.options import option
-from ethereal.chips.targets import find_target
+from ethereal.chips.targets import find_core, find_target
 from ethereal.model.deployment import BOUNDS, Deployment
 
 if TYPE_CHECKING:
@@ -54,43 +54,28 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Turn texts into numbers."""
-        for name, parse in (
-            ("flash", parse_bytes),
-            ("ram", parse_bytes),
-            ("instructions", parse_count),
-            ("worst_instructions", parse_count),
-        ):
+        for name in BOUNDS:
             given: Any = getattr(self, name)
             if isinstance(given, str):
-                given = parse(name, given)
+                given = parse_bytes(name, given) if name in ("flash", "ram") else parse_count(name, given)
             if given is not None:
                 check_number(name, given, 0, math.inf)
             object.__setattr__(self, name, math.inf if given is None else given)
 
     def on_chip(self) -> Budget:
         """Return the budget with the flash and RAM of the target's chip where they are not bounded."""
-        from ethereal.chips.targets import find_core
-
-        chip = find_core(self.target)
-
-        def within(name: str, most: int) -> int:
+        chip, bounds = find_core(self.target), dict[str, float]()
+        for name, most in (("flash", chip.flash_bytes), ("ram", chip.ram_bytes)):
             given = getattr(self, name)
-            value = most if given == math.inf else parse_bytes(name, given)
-            if value > most:
+            bounds[name] = most if given == math.inf else parse_bytes(name, given)
+            if bounds[name] > most:
                 raise ValueError(
-                    f"{name} is {value} bytes, but {chip.name} ({chip.chip}) has {most}. Lower it, or take "
-                    "another target."
+                    f"{name} is {bounds[name]} bytes, but {chip.name} ({chip.chip}) has {most}. Lower it, or "
+                    "take another target."
                 )
-            return value
-
-        most = self.instructions
-        return replace(
-            self,
-            flash=within("flash", chip.flash_bytes),
-            ram=within("ram", chip.ram_bytes),
-            instructions=most if most == math.inf else parse_count("instructions", most),
-            target=chip.name,
-        )
+        if self.instructions < math.inf:
+            bounds["instructions"] = parse_count("instructions", self.instructions)
+        return replace(self, **bounds, target=chip.name)
 
     @property
     def on_size(self) -> bool:
@@ -98,14 +83,9 @@ class Budget:
         return min(self.flash, self.instructions, self.ram, self.worst_instructions) < math.inf
 
     @property
-    def on_worst(self) -> bool:
-        """Whether instructions are bounded for every row."""
-        return self.worst_instructions < math.inf
-
-    @property
     def keywords(self) -> dict[str, Any]:
         """What `on_device` has to know of the bounds."""
-        return {"flash": self.flash, "worst": self.on_worst}
+        return {"flash": self.flash, "worst": self.worst_instructions < math.inf}
 
     def excess(self, footprint: Footprint) -> float:
         """Return how many times the tightest bound is used. A model fits with 1 or less.
@@ -148,11 +128,7 @@ class Budget:
 
     @property
     def counts(self) -> Literal["flash", "instructions"] | None:
-        """What is worth accuracy though it is not bounded.
-
-        Without any bound it is the flash. Where a size is bounded but instructions are not, it is the
-        instructions, because the size may be used up to its bound.
-        """
+        """What is worth accuracy though it is not bounded, for the same reasons as in `cost`."""
         if not self.on_size:
             return "flash"
         return "instructions" if self.instructions == math.inf else None
@@ -167,14 +143,9 @@ class Budget:
         return float(footprint.bytes if self.counts == "flash" else footprint.instructions)
 
     @property
-    def weighs_instructions(self) -> bool:
-        """Whether instructions count though they are not bounded, because another size is."""
-        return self.counts == "instructions"
-
-    @property
     def rule(self) -> str:
         """What is said to the user about instructions that are not bounded, else nothing."""
-        if not self.weighs_instructions:
+        if self.counts != "instructions":
             return ""
         points = f"{100 * PER_HALVING:g} points of accuracy"
         return f"half the instructions may cost {points}. instructions='20k' sets a bound instead."
@@ -195,17 +166,17 @@ class Budget:
         return worth_of(accuracy, self.counted(footprint), self.per_halving)
 
     def _shares(self, footprint: Footprint) -> list[float]:
-        used = footprint.bytes, footprint.instructions, footprint.ram
-        bounds = self.flash, self.instructions, self.ram
-        shares = [_share(u, bound) for u, bound in zip(used, bounds, strict=True)]
-        if self.on_worst and footprint.layout is not None:  # an estimate has no bound
-            shares.append(_share(footprint.worst or math.inf, self.worst_instructions))
-        return shares
+        used = [footprint.bytes, footprint.instructions, footprint.ram]
+        bounds = [self.flash, self.instructions, self.ram]
+        if self.worst_instructions < math.inf and footprint.layout is not None:  # an estimate has no bound
+            used.append(footprint.worst or math.inf)
+            bounds.append(self.worst_instructions)
+        return [u / b if b else (math.inf if u else 0.0) for u, b in zip(used, bounds, strict=True)]
 
     def describe(self) -> str:
         """Return the bounds in words."""
         speed = "" if self.instructions == math.inf else f" and {self.instructions:g} instructions per row"
-        if self.on_worst:
+        if self.worst_instructions < math.inf:
             speed += f" and {self.worst_instructions:g} instructions for any row"
         between = "," if speed else " and"
         return f"{self.flash:.0f} bytes of flash{between} {self.ram:.0f} bytes of RAM{speed} on {self.target}"
@@ -219,15 +190,8 @@ class OfFewRows(Budget):
     row more, by chance, and takes a hundred times the bytes.
     """
 
-    @property
-    def counts(self) -> Literal["flash", "instructions"]:
-        """Flash, though it is bounded."""
-        return "flash"
-
-    @property
-    def per_halving(self) -> float:
-        """Accuracy that half the flash may cost."""
-        return PER_HALVING_OF_FEW
+    counts = "flash"  # though it is bounded
+    per_halving = PER_HALVING_OF_FEW
 
     @property
     def rule(self) -> str:
@@ -237,12 +201,6 @@ class OfFewRows(Budget):
             f"{self.flash / 1024:g} kB of flash at most, because rows are few, and half of it may cost "
             f"{points}. flash= sets another."
         )
-
-
-def _share(used: float, bound: float) -> float:
-    if bound == 0:
-        return math.inf if used else 0.0
-    return used / bound
 
 
 @dataclass(frozen=True)
@@ -266,9 +224,7 @@ class Search:
     epochs: int = option(30, "Passes over the training rows.")
     max_clauses: int = option(300, "Most clauses per class to try.")
     storage: str | None = option(
-        None,
-        "SQLite file or Optuna URL. Default: beside the model. A search there continues.",
-        kind=str | None,
+        None, "SQLite file or Optuna URL. Default: beside the model. A search there continues."
     )
     study: str | None = "tune"  # name in the storage, None for one per set of data and options
     random_state: int = option(0, "The same seed gives the same model.", "--seed")

@@ -89,14 +89,8 @@ def tolerance(error: float, cost: float, reference: float) -> float:
     return min(_MOST_NOISE, error) * (1 - cost / reference)
 
 
-def equals_of(
-    best: T,
-    candidates: Iterable[T],
-    worth: Callable[[T], float],
-    cost: Callable[[T], float],
-    error: Callable[[T, T], float],
-    may_lose: float = 0.0,
-) -> list[T]:
+def equals_of(best: T, candidates: Iterable[T], worth: Callable[[T], float], cost: Callable[[T], float],
+              error: Callable[[T, T], float], may_lose: float = 0.0) -> list[T]:  # fmt: skip
     """Return the candidates that are worth as much as the best, except for noise and for what they save.
 
     Every choice in this package between models of different costs follows this rule. `error` is the standard
@@ -109,12 +103,9 @@ def equals_of(
     return [one for one in candidates if lacks(one) <= may_lose + 1e-12]
 
 
-def as_good_as_the_best(
-    points: Sequence[PrunedModel],
-    cost: Callable[[PrunedModel], float],
-    may_lose: float = 0.0,
-    given: PrunedModel | None = None,
-) -> list[PrunedModel]:
+def as_good_as_the_best(points: Sequence[PrunedModel], cost: Callable[[PrunedModel], float],
+                        may_lose: float = 0.0,
+                        given: PrunedModel | None = None) -> list[PrunedModel]:  # fmt: skip
     """Return the points that are as good as the best, or that lose no more than `may_lose`.
 
     With a `given` model, a part of the noise against it is taken off a point's accuracy, all of it up to 50
@@ -134,7 +125,11 @@ def _is_near(point: PrunedModel, surest: PrunedModel, may_lose: float) -> bool:
     People and months that training rows lack make large models wrong with confidence. Their loss is then
     above that of a tiny model, which is hardly ever right.
     """
-    if _loss(point) <= _loss(surest) + _loss_noise(point, surest, may_lose):
+    most = _loss(surest)
+    if point.held_out is not None and surest.held_out is not None:
+        error = _standard_error(point.held_out.loss.astype(float) - surest.held_out.loss)
+        most += max(_LOSS_NATS, _LOSS_ERRORS * error) + _NATS_PER_ERROR * may_lose
+    if _loss(point) <= most:
         return True
     return point.accuracy - surest.accuracy > max(_CLEAR, _CLEAR_ERRORS * noise(point, surest))
 
@@ -154,32 +149,20 @@ def _loss(point: PrunedModel) -> float:
     return 0.0 if point.held_out is None else float(point.held_out.loss.mean())
 
 
-def _loss_noise(a: PrunedModel, b: PrunedModel, may_lose: float) -> float:
-    if a.held_out is None or b.held_out is None:
-        return 0.0
-    error = _standard_error(a.held_out.loss.astype(float) - b.held_out.loss)
-    return max(_LOSS_NATS, _LOSS_ERRORS * error) + _NATS_PER_ERROR * may_lose
-
-
 def _standard_error(differences: NDArray[np.float64]) -> float:
     return float(differences.std()) / math.sqrt(len(differences))
 
 
 class Choice:
-    """The choice from a curve that runs from large to small. It measures only what it has to."""
+    """The choice from a curve that runs from large to small. It measures only what it has to.
 
-    def __init__(
-        self,
-        curve: Sequence[PrunedModel],
-        budget: Budget,
-        measure: Measure | None,  # None if estimates count
-        may_lose: float | None = None,  # against the first point, None if only the bounds count
-    ) -> None:
-        self._curve = list(curve)
-        self._budget = budget
-        self._may_lose = may_lose
-        self._measure = measure
-        self._looked_at: set[int] = set()
+    Without a `measure` estimates count, and without `may_lose` (against the first point) only the bounds do.
+    """
+
+    def __init__(self, curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None,
+                 may_lose: float | None = None) -> None:  # fmt: skip
+        self._curve, self._looked_at = list(curve), set[int]()
+        self._budget, self._measure, self._may_lose = budget, measure, may_lose
 
     @property
     def curve(self) -> tuple[PrunedModel, ...]:
@@ -195,16 +178,16 @@ class Choice:
         point is left out unmeasured only if its own estimate is far beyond the bounds, or if a smaller one is
         far beyond.
         """
-        loss = self._may_lose
+        loss, voting = self._may_lose, self._voting()
         least = -math.inf if loss is None else self._curve[0].accuracy - loss - 1e-12
-        promised = [i for i in self._voting() if self._curve[i].accuracy >= least]
-        by_worth = self._may_lose is None and self._budget.counts is not None
+        small = [i for i in voting if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
+        promised = [i for i in small if self._curve[i].accuracy >= least]
+        by_worth = loss is None and self._budget.counts is not None
         chosen = self._most_worth(promised) if by_worth else self._search(promised)
         if chosen is not None:
-            self._look(chosen)
             return self._curve[chosen]
-        if self._may_lose is not None:
-            self._search(self._voting())  # finds what fits, whatever it loses
+        if loss is not None:
+            self._search(small)  # finds what fits, whatever it loses
         raise self._error(least)
 
     def _most_worth(self, promised: list[int]) -> int | None:
@@ -214,7 +197,7 @@ class Choice:
         not know it. So points are measured until no other can be worth more. The next one is in the middle of
         those that can.
         """
-        left = sorted(self._that_may_fit(promised), key=lambda i: self._curve[i].estimate.bytes)
+        left = sorted(promised, key=lambda i: self._curve[i].estimate.bytes)
         while True:
             known = [i for i in left if i in self._looked_at]
             chosen = self._worth_most_of([i for i in known if self._excess(i) <= 1])
@@ -236,8 +219,7 @@ class Choice:
         if self._budget.counts == "flash":  # accuracies of folds, which were smoothed
             return max(inside, key=self._worth)
 
-        def is_sure(i: int) -> bool:
-            """Whether its loss is near the least of those that are about as quick."""
+        def is_sure(i: int) -> bool:  # against those that are about as quick
             quick = (self._curve[k] for k in inside if self._counted(k) <= _FAR_QUICKER * self._counted(i))
             return _is_near(self._curve[i], min(quick, key=_loss), 0.0)
 
@@ -283,15 +265,11 @@ class Choice:
         times = _SURELY * min(ratios)
         return Footprint(round(times * estimate.bytes), times * estimate.instructions)
 
-    def _that_may_fit(self, points: list[int]) -> list[int]:
-        return [i for i in points if self._curve[i].estimate.bytes <= _FAR_BEYOND * self._budget.flash]
-
     def _outgrows(self, i: int, limit: Footprint) -> bool:
         estimate = self._curve[i].estimate
         return estimate.bytes >= limit.bytes and estimate.instructions >= limit.instructions
 
     def _search(self, left: list[int]) -> int | None:
-        left = self._that_may_fit(left)
         while left:
             i = self._wanted(left)
             if self._excess(i) <= 1:
@@ -316,15 +294,14 @@ class Choice:
 
     def _wanted(self, left: list[int]) -> int:
         """Return the cheapest point, by estimate, of those that are as good as the best of `left`."""
-        points = [self._curve[i] for i in left]
-        loss = self._may_lose
-        given = None if loss is None else self._curve[0]  # be careful, because the smallest is wanted
-        good = as_good_as_the_best(points, self._estimated_cost, loss or 0.0, given)
-        chosen = min(good, key=lambda p: (self._estimated_cost(p), p.estimate.bytes, -p.accuracy))
-        return next(i for i in left if self._curve[i] is chosen)
 
-    def _estimated_cost(self, point: PrunedModel) -> float:
-        return self._budget.cost(point.estimate)
+        def cost(point: PrunedModel) -> float:
+            return self._budget.cost(point.estimate)
+
+        given = None if self._may_lose is None else self._curve[0]  # be careful, as the smallest is wanted
+        good = as_good_as_the_best([self._curve[i] for i in left], cost, self._may_lose or 0.0, given)
+        chosen = min(good, key=lambda p: (cost(p), p.estimate.bytes, -p.accuracy))
+        return next(i for i in left if self._curve[i] is chosen)
 
     def _excess(self, i: int) -> float:
         """Return how many times the best form uses the tightest bound, 1.01 without a form."""
@@ -344,29 +321,23 @@ class Choice:
         self._look(min(self._voting(), key=lambda i: self._curve[i].estimate.bytes))
         known = [(p, p.footprint) for p in self._curve if p.footprint is not None]
         inside = [p for p, took in known if budget.excess(took) <= 1]
+        nearest = self._curve[0]  # of models without clauses
         if inside:
             nearest = max(inside, key=lambda p: p.accuracy)
         elif known:
             nearest = min(known, key=lambda pair: (budget.excess(pair[1]), pair[1].bytes))[0]
-        else:  # a curve of models without clauses
-            nearest = self._curve[0]
         took = nearest.footprint or nearest.estimate
+        bounds = {name: getattr(budget, name) for name in BOUNDS}
+        promise = [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
+        if self._may_lose is not None:
+            promise.append(f"max_loss={self._may_lose:g} (accuracy {least:.4f} or more on held-out rows)")
         return BudgetError(
-            f"No pruned model fits within {self._promise(least)}. The nearest has {took.bytes} bytes, "
+            f"No pruned model fits within {' and '.join(promise)}. The nearest has {took.bytes} bytes, "
             f"{took.instructions:g} instructions per row, {took.ram} bytes of RAM and accuracy "
             f"{nearest.accuracy:.4f}. Allow more, or start from a smaller or more accurate machine.",
             nearest,
             self.curve,
         )
-
-    def _promise(self, least: float) -> str:
-        """Return the bounds in words."""
-        budget, loss = self._budget, self._may_lose
-        bounds = {name: getattr(budget, name) for name in BOUNDS}
-        parts = [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
-        if loss is not None:
-            parts.append(f"max_loss={loss:g} (accuracy {least:.4f} or more on held-out rows)")
-        return " and ".join(parts)
 
 
 def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Footprint | None:
@@ -376,20 +347,17 @@ def best_form(budget: Budget, footprints: Footprint | Iterable[Footprint]) -> Fo
     """
     if isinstance(footprints, Footprint):
         return footprints
-    nearest: Footprint | None = None
+    seen = []
     for footprint in footprints:
-        if budget.excess(footprint) <= 1:
-            return footprint
-        if nearest is None or budget.excess(footprint) < budget.excess(nearest):
-            nearest = footprint
-        if footprint.instructions > budget.instructions and footprint.bytes > _MAY_BE_A_TABLE:
+        seen.append(footprint)
+        is_slow = footprint.instructions > budget.instructions and footprint.bytes > _MAY_BE_A_TABLE
+        if is_slow or budget.excess(footprint) <= 1:
             break
-    return nearest
+    return min(seen, key=budget.excess, default=None)
 
 
-def within(
-    curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None, give_away: float = 0.0
-) -> PrunedModel:
+def within(curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None,
+           give_away: float = 0.0) -> PrunedModel:  # fmt: skip
     """Return the point to take within a budget, or the nearest to it where none fits.
 
     It is the smallest that fits and loses no more than `give_away` against what `Choice` takes. Without a
@@ -433,19 +401,14 @@ def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, N
     The answers are counted as they are. Smoothed and made to fall, they would hide that a much larger model
     really is better.
     """
-    beside = {}
-    size = chosen.estimate.bytes
+    found, size = dict[str, Neighbour](), chosen.estimate.bytes
     smaller = [p for p in curve if p.model.n_clauses and p.estimate.bytes * _APART <= size]
     larger = [p for p in curve if p.estimate.bytes >= _APART * size]
-    if smaller:
-        beside["smaller"] = max(smaller, key=lambda p: p.estimate.bytes)
-    if larger:
-        beside["larger"] = min(larger, key=lambda p: p.estimate.bytes)
-    return {name: _beside(point, chosen) for name, point in beside.items() if point.held_out is not None}
-
-
-def _beside(point: PrunedModel, chosen: PrunedModel) -> Neighbour:
-    assert point.held_out is not None
-    assert chosen.held_out is not None
-    right, right_of_chosen = int(point.held_out.right.sum()), int(chosen.held_out.right.sum())
-    return Neighbour(point, len(point.held_out.right), right, right - right_of_chosen, noise(point, chosen))
+    next_smaller = max(smaller, key=lambda p: p.estimate.bytes, default=None)
+    next_larger = min(larger, key=lambda p: p.estimate.bytes, default=None)
+    for name, point in (("smaller", next_smaller), ("larger", next_larger)):
+        if point is not None and point.held_out is not None and chosen.held_out is not None:
+            n, right = len(point.held_out.right), int(point.held_out.right.sum())
+            more = right - int(chosen.held_out.right.sum())
+            found[name] = Neighbour(point, n, right, more, noise(point, chosen))
+    return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.options import refuse, renamed
 from ethereal.features.packing import evenly
 from ethereal.model.codes import compact
 
@@ -105,13 +105,11 @@ def priced(layout: str = "auto") -> Callable[[Model], Iterator[Footprint]]:
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        try:
+        with suppress(NotSupported):
             for program, _ in programs(model, options):
                 costs = program.costs
                 takes = program.flash_bytes, costs.instructions, costs.stack_bytes
                 yield Footprint(*takes, program.layout, program.clause_bytes)
-        except NotSupported:
-            return
 
     return measure
 
@@ -120,15 +118,9 @@ class Disagreement(RuntimeError):
     """A compiled program gave another class than the model on the host."""
 
 
-def on_device(
-    X: ArrayLike,
-    target: str = "cortex-m7",
-    *,
-    of_rows: Callable[[NDArray[np.int64]], float] = np.max,
-    flash: float = math.inf,
-    worst: bool = False,
-    **old: Any,
-) -> Measure:
+def on_device(X: ArrayLike, target: str = "cortex-m7", *,
+              of_rows: Callable[[NDArray[np.int64]], float] = np.max, flash: float = math.inf,
+              worst: bool = False) -> Measure:  # fmt: skip
     """Measure models by what `ethereal.export.c` writes, compiled for `target` and executed on rows of `X`.
 
     A model is tried in the programs of `ethereal.export.choose`, the quickest first, on up to 64 rows, spread
@@ -143,11 +135,9 @@ def on_device(
     [('straight', True), ('fast', True), ('fast', True), ('compact', True)]
     """
     from ethereal.device import find_core
+    from ethereal.export import ExportOptions
+    from ethereal.export.c99.choose import programs
 
-    if old:
-        given = renamed("on_device", old, {"max_bytes": "flash"})
-        flash = given.pop("flash", flash)
-        refuse("on_device", given)
     chip = find_core(target)
     rows = np.asarray(X)
     if rows.ndim not in (2, 3) or len(rows) == 0:
@@ -157,8 +147,9 @@ def on_device(
     def measure(model: Model) -> Iterator[Footprint]:
         if not model.simplify().n_clauses:
             return
-        for program in _programs(model, flash):
-            yield executed(program, rows, chip, of_rows, worst)
+        for program, is_last in programs(model, ExportOptions()):
+            if is_last or may_fit(program, flash):
+                yield executed(program, rows, chip, of_rows, worst)
 
     return measure
 
@@ -177,16 +168,6 @@ def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
     return measure
 
 
-def _programs(model: Model, flash: float) -> Iterator[Program]:
-    """Yield the programs of a model that may fit, the quickest first, and the last in any case."""
-    from ethereal.export import ExportOptions
-    from ethereal.export.c99.choose import programs
-
-    for program, is_last in programs(model, ExportOptions()):
-        if is_last or may_fit(program, flash):
-            yield program
-
-
 def may_fit(program: Program, flash: float) -> bool:
     """Whether a program may take at most so many bytes, as far as is known without a compiler."""
     from ethereal.export.c99.parts.windows import code_bytes
@@ -196,13 +177,8 @@ def may_fit(program: Program, flash: float) -> bool:
     return program.table_bytes + program.costs.code_bytes + of_windows <= _NO_ROOM * flash
 
 
-def executed(
-    program: Program,
-    rows: NDArray[Any],
-    chip: Target,
-    of_rows: Callable[[NDArray[np.int64]], float],
-    worst: bool = False,
-) -> Footprint:
+def executed(program: Program, rows: NDArray[Any], chip: Target,
+             of_rows: Callable[[NDArray[np.int64]], float], worst: bool = False) -> Footprint:  # fmt: skip
     """Compile a program and execute it on rows as they were given."""
     from ethereal.chips.cycles import estimate_cycles
     from ethereal.device.program import execute, on_rows
@@ -211,8 +187,8 @@ def executed(
     if worst:
         require_bounds()
     asked = on_rows(program, rows)
-    run, expected = execute(asked, chip, ram_bytes=_PLENTY), asked.expected
-    classes, elf = run.classes, run.elf
+    run = execute(asked, chip, ram_bytes=_PLENTY)
+    classes, expected, elf = run.classes, asked.expected, run.elf
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
         names, first = program.model.classes.tolist(), wrong[0]

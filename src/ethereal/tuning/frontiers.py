@@ -39,7 +39,18 @@ from ethereal.model import Model
 from ethereal.tuning.budget import FEW_ROWS, Budget, made_for
 from ethereal.tuning.choice import Choice, PrunedModel, equals_of, noise, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
-from ethereal.tuning.machines import VALIDATION, Labelled, Machines, Setup, Space, labelled, parts, pruned
+from ethereal.tuning.machines import (
+    VALIDATION,
+    Array,
+    Labelled,
+    Machines,
+    Rows,
+    Setup,
+    Space,
+    labelled,
+    parts,
+    pruned,
+)
 from ethereal.tuning.pruning import check_teacher
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
@@ -50,7 +61,9 @@ _FOLDS_OF_FEW = 5  # of few rows, each of which is held out once
 # seconds: lab/notes/tuning.md.
 _COMMITTEE, _FEW_CELLS = 5, 250_000
 _LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
-Train = Callable[[NDArray[Any], NDArray[Any]], Model]  # a machine from rows and labels
+Train = Callable[[Array, Array], Model]  # a machine from rows and labels
+Curves = Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
+Tried = Mapping[Teacher, tuple[Curve[None], ...]]  # of each split's machines, no sizes
 
 
 @dataclass(frozen=True)
@@ -93,24 +106,17 @@ class Frontier:
 
     setup: Setup
     points: tuple[FrontierPoint, ...]  # one per budget, in the order that was asked for
-    curves: Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
-    tried: Mapping[Teacher, tuple[Curve[None], ...]] = field(repr=False)  # of each split's machines, no sizes
-    X: NDArray[Any] = field(repr=False)  # rows to execute models on
+    curves: Curves
+    tried: Tried = field(repr=False)
+    X: Array = field(repr=False)  # rows to execute models on
 
-    def choose(
-        self, budget: Budget, *, measure: Measure | None = None, cheapest: bool = True
-    ) -> FrontierPoint:
+    def choose(self, budget: Budget, *, measure: Measure | None = None,
+               cheapest: bool = True) -> FrontierPoint:  # fmt: skip
         """Return the model for a further budget.
 
-        Parameters
-        ----------
-        budget
-            What the model may take.
-        measure
-            Another way to find what a model takes. By default it is compiled and executed, see `on_device`.
-        cheapest
-            Whether to take the cheapest of the models that are equally accurate within the noise of the
-            validation rows. With False, the most accurate one is taken.
+        By default a model is compiled and executed to find what it takes, see `on_device`. A `measure` is
+        another way. With `cheapest`, the cheapest of the models is taken that are equally accurate within the
+        noise of the validation rows, else the most accurate one.
         """
         take = measure or usable(self.X, budget.target, **budget.keywords)
         nominees = []
@@ -129,26 +135,14 @@ class Frontier:
             return budget.cost(one.footprint)
 
         best = max(inside, key=worth)
-        return min(
-            equals_of(best, inside, worth, cost, lambda one, other: noise(one.point, other.point)), key=cost
-        )
+        good = equals_of(best, inside, worth, cost, lambda one, other: noise(one.point, other.point))
+        return min(good, key=cost)
 
 
-def frontier(
-    X: ArrayLike,
-    y: ArrayLike,
-    setup: Setup,
-    budgets: Sequence[Budget] = (),
-    *,
-    splits: int | Sequence[NDArray[np.intp]] = 1,
-    teachers: Sequence[Teacher] = TEACHERS,
-    groups: ArrayLike | None = None,
-    epochs: int = 30,
-    booleanizer: Booleanizer | None = None,
-    sweeps: int = SWEEPS,
-    n_jobs: int | None = None,
-    random_state: int = 0,
-) -> Frontier:
+def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget] = (), *,
+             splits: int | Sequence[Rows] = 1, teachers: Sequence[Teacher] = TEACHERS,
+             groups: ArrayLike | None = None, epochs: int = 30, booleanizer: Booleanizer | None = None,
+             sweeps: int = SWEEPS, n_jobs: int | None = None, random_state: int = 0) -> Frontier:  # fmt: skip
     """Find the best models of one setup for any budget.
 
     Per split, machines of several seeds learn from a part of the rows, are joined, and are pruned by every
@@ -211,64 +205,34 @@ def frontier(
     return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
 
-def frontier_of(
-    machines: Machines,
-    rows: NDArray[Any],
-    labels: NDArray[Any],
-    splits: Sequence[NDArray[np.intp]],
-    teachers: Sequence[Teacher] = TEACHERS,
-    sweeps: int = SWEEPS,
-    n_jobs: int | None = None,
-) -> Frontier:
+def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence[Rows],
+                teachers: Sequence[Teacher] = TEACHERS, sweeps: int = SWEEPS,
+                n_jobs: int | None = None) -> Frontier:  # fmt: skip
     """Return the frontier of machines of one setup, without a budget yet."""
-    # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch. That
-    # is better than the best number of epochs of the splits, and than holding out a tenth of the rows. The
-    # figures are in lab/notes/tuning.md.
-    everything = rows, labels
-    curves, tried = curves_of(
-        machines.joined, lambda: machines.joined(everything, everything), everything, splits, teachers,
-        machines.seed, sweeps=sweeps, n_jobs=n_jobs,
-    )  # fmt: skip
+    everything, seed = (rows, labels), machines.seed
+
+    def last() -> Model:
+        # Epochs differ by points, so the last one may be bad. The rows that it learns from choose the epoch.
+        # That is better than the best number of epochs of the splits, and than holding out a tenth of the
+        # rows. The figures are in lab/notes/tuning.md.
+        return machines.joined(everything, everything)
+
+    many: dict[str, Any] = {"sweeps": sweeps, "n_jobs": n_jobs}
+    curves, tried = curves_of(machines.joined, last, everything, splits, teachers, seed, **many)
     return Frontier(machines.setup, (), curves, tried, rows)
 
 
-def curves_of(
-    learn: Callable[[Labelled, Labelled], Model],
-    last: Callable[[], Model],
-    everything: Labelled,
-    splits: Iterable[NDArray[np.intp]],
-    teachers: Sequence[Teacher],
-    seed: int,
-    step: Callable[[], None] = lambda: None,
-    sweeps: int = SWEEPS,
-    n_jobs: int | None = None,
-) -> tuple[dict[Teacher, Curve[Footprint]], dict[Teacher, tuple[Curve[None], ...]]]:
+def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], Model], everything: Labelled,
+              splits: Iterable[Rows], teachers: Sequence[Teacher], seed: int,
+              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS,
+              n_jobs: int | None = None) -> tuple[Curves, Tried]:  # fmt: skip
     """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
 
-    Parameters
-    ----------
-    learn
-        Makes a model from rows to learn from and rows that are held out.
-    last
-        Makes the model that learned from all rows.
-    everything
-        All rows and labels.
-    splits
-        The numbers of the rows that each split holds out.
-    teachers
-        What pruning learns from.
-    seed
-        Seed of pruning.
-    step
-        Called when a model was made and when it was pruned.
-    sweeps
-        Sweeps of pruning per price.
-    n_jobs
-        Threads that prune. The curves do not depend on it.
+    `learn` makes a model from rows to learn from and rows that a split holds out, and `last` makes the one
+    that learned from `everything`. `step` is called when a model was made and when it was pruned.
     """
     with Beside(count_threads(n_jobs)) as beside:
-        begun: list[dict[Teacher, Callable[[], Curve[None]]]] = []
-        scales: list[float] = []
+        begun, scales = list[dict[Teacher, Callable[[], Curve[None]]]](), list[float]()
         unpriced: Callable[[Model], None] = beside.while_wanted(lambda _: None)
         wanted: Callable[[tuple[float, Model]], tuple[float, Model]] = beside.while_wanted(lambda one: one)
         for held_out in splits:
@@ -278,9 +242,8 @@ def curves_of(
             known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
             seen = rest[0][known], rest[1][known]
             lessons = teachers if known.any() else ()
-            begun.append(
-                {t: beside.run(pruned, model, some, seen, t, seed, unpriced, sweeps) for t in lessons}
-            )
+            asked = model, some, seen
+            begun.append({t: beside.run(pruned, *asked, t, seed, unpriced, sweeps) for t in lessons})
             if lessons:
                 scales.append(logits_per_vote(model, PruneRows.read(model, *seen)))
         final = last()
@@ -292,10 +255,10 @@ def curves_of(
 
         # The scale is known before the splits are pruned, so that all machines are pruned beside each other.
         ahead = {teacher: beside.run(made, teacher) for teacher in teachers} if scales else {}
-        tried: dict[Teacher, list[Curve[None]]] = {teacher: [] for teacher in teachers}
+        tried: dict[Teacher, tuple[Curve[None], ...]] = dict.fromkeys(teachers, ())
         for descents in begun:
             for teacher, curve in descents.items():
-                tried[teacher].append(curve())
+                tried[teacher] += (curve(),)
             step()
         cost = beside.while_wanted(estimate)
 
@@ -307,15 +270,10 @@ def curves_of(
             return prune_path(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
 
         curves = {teacher: beside.run(down, teacher) for teacher in teachers}
-        return (
-            {teacher: curve() for teacher, curve in curves.items()},
-            {teacher: tuple(of_splits) for teacher, of_splits in tried.items()},
-        )
+        return {teacher: curve() for teacher, curve in curves.items()}, tried
 
 
-def _held_out(
-    y: NDArray[Any], splits: int | Sequence[NDArray[np.intp]], groups: NDArray[Any] | None, seed: int
-) -> Sequence[NDArray[np.intp]]:
+def _held_out(y: Array, splits: int | Sequence[Rows], groups: Array | None, seed: int) -> Sequence[Rows]:
     if not isinstance(splits, (int, np.integer)):
         return splits
     check_integer("splits", splits, 1, 1000)
@@ -357,15 +315,14 @@ def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
     would be taken for its cost. Of equals the larger one is a little better, so that it is chosen if it fits.
     """
     accuracy = _falling(np.array([p.accuracy for p in curve.curve]))
-    records = [p.held_out for p in curve.curve if p.held_out is not None]
-    if len(records) < len(curve.curve):
-        held_out = [p.held_out for p in curve.curve]
-    else:
+    held_out = [p.held_out for p in curve.curve]
+    records = [r for r in held_out if r is not None]
+    if len(records) == len(held_out):
         mean = np.array([float(r.loss.mean()) for r in records])
         shift = (-_falling(-mean) - mean).astype(np.float32)
         held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
     points = zip(curve.curve, accuracy.tolist(), held_out, strict=True)
-    return replace(curve, curve=tuple(replace(p.expecting(a), held_out=h) for p, a, h in points))
+    return replace(curve, curve=tuple(replace(p, accuracy=min(a, p.known), held_out=h) for p, a, h in points))
 
 
 def _falling(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -403,7 +360,7 @@ class BoardModel:
     held_out: int  # rows that the accuracies come from, counted once per split
     budget: Budget = field(default_factory=Budget)
 
-    @functools.cached_property
+    @cached_property
     def model(self) -> Model:
         """The model for the board, with the record of what it was pruned for."""
         return made_for(self.point.model, self.budget, self.point.footprint)
@@ -434,49 +391,18 @@ def as_exported(curve: Sequence[PrunedModel]) -> Measure:
     return measure
 
 
-def for_board(
-    train: Train,
-    machine: Model,
-    X: NDArray[Any],
-    y: NDArray[Any],
-    *,
-    budget: Budget | None = None,
-    groups: NDArray[Any] | None = None,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> BoardModel:
-    """Prune a machine that learned from all rows.
+def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budget | None = None,
+              groups: Array | None = None, seed: int = 0, n_jobs: int | None = None,
+              progress: Callable[[int, int], None] = lambda done, total: None) -> BoardModel:  # fmt: skip
+    """Prune a machine that learned from all rows, with machines that `train` makes of some of them.
 
-    Parameters
-    ----------
-    train
-        Trains a machine of the same kind on some of the rows.
-    machine
-        The machine that learned from all rows.
-    X, y
-        All training rows and labels.
-    budget
-        Bounds on flash, RAM or instructions. Without one the knee of the curve is taken, and few rows have a
-        bound of their own: see `Budget.for_rows`.
-    groups
-        The person, recording or batch of each row. Whole groups are then held out.
-    seed
-        Seed of the splits and of pruning.
-    n_jobs
-        Threads that prune. The model does not depend on it.
-    progress
-        Is told how many of the steps are done, and how many there are.
-
-    Raises
-    ------
-    BudgetError
-        When no model keeps the bounds.
+    Without a bound the knee of the curve is taken, and few rows have a bound of their own: see
+    `Budget.for_rows`. When no model keeps the bounds there is a BudgetError. Whole `groups` are held out. The
+    model does not depend on `n_jobs`. `progress` is told how many steps are done, and how many there are.
     """
-    splits = list(_splits(y, groups, seed))
-    total, done = 2 * len(splits) + 2, 0
+    splits, budget = list(_splits(y, groups, seed)), budget or Budget()
+    total, done, held_out = 2 * len(splits) + 2, 0, 0
     progress(0, total)
-    held_out = 0
 
     def step() -> None:
         nonlocal done
@@ -489,14 +415,14 @@ def for_board(
         return model
 
     curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
-    curve = curves["votes"]
+    curve = curves["votes"].curve
     progress(total - 1, total)
-    point = _chosen(curve.curve, budget or Budget(), X, machine)
+    point = _chosen(curve, budget, X, machine)
     progress(total, total)
-    return BoardModel(point, curve.curve, held_out, budget or Budget())
+    return BoardModel(point, curve, held_out, budget)
 
 
-def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machine: Model) -> PrunedModel:
+def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: Array, machine: Model) -> PrunedModel:
     if budget.on_size:
         return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
     if machine.front_end is not None:  # most of its flash is that of its kernels, which the estimate knows
@@ -505,21 +431,13 @@ def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: NDArray[Any], machi
     return replace(point, footprint=None)  # which only a compiler knows
 
 
-def _splits(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:
+def _splits(y: Array, groups: Array | None, seed: int) -> Iterator[Rows]:
     """Yield the rows that are held out. A split that leaves one class only is left out."""
     if groups is not None and len(np.unique(groups)) < 2:
         return
-    for rest in _folds(y, groups, seed) if len(y) <= FEW_ROWS else _draws(y, groups, seed):
-        if len(rest) and len(np.unique(np.delete(y, rest))) > 1:
-            yield rest
-
-
-def _folds(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> list[NDArray[np.intp]]:
-    """Return parts of few rows, so that each row is held out once."""
-    return group_folds(y, groups, _FOLDS_OF_FEW, seed % 2**32)
-
-
-def _draws(y: NDArray[Any], groups: NDArray[Any] | None, seed: int) -> Iterator[NDArray[np.intp]]:
-    n_splits = max(1, round(_ENOUGH_ROWS / (_SPLIT_SHARE * len(y))))
-    for i in range(n_splits):
-        yield np.sort(hold_out(y, _SPLIT_SHARE, (seed + 1000 * i) % 2**32, groups)[1])
+    if len(y) <= FEW_ROWS:  # each row is held out once
+        splits: Iterable[Rows] = group_folds(y, groups, _FOLDS_OF_FEW, seed % 2**32)
+    else:
+        seeds = range(seed, seed + 1000 * max(1, round(_ENOUGH_ROWS / (_SPLIT_SHARE * len(y)))), 1000)
+        splits = (np.sort(hold_out(y, _SPLIT_SHARE, one % 2**32, groups)[1]) for one in seeds)
+    yield from (rest for rest in splits if len(rest) and len(np.unique(np.delete(y, rest))) > 1)

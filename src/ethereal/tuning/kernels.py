@@ -9,6 +9,7 @@ So there is a path from all groups to one, and a budget picks a part of the path
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,6 +25,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.tuning.budget import Budget, worth_of
 
+Array = NDArray[Any]
 # Chosen on training people of har, in nested splits: lab/notes/windows.md.
 _BINS, _RIDGE = 8, 1 / 16  # of the stand-in: bins of a feature, and the penalty for each row
 _ALL_GROUPS = 0.07  # nats of loss that all groups are worth together, by their instructions
@@ -47,11 +49,8 @@ class Kept:
     def fits(self, budget: Budget) -> bool:
         """Whether the budget leaves room for a classifier beside these features."""
         room = max(_LEAST, _SHARE * budget.instructions) if budget.instructions < math.inf else 0.0
-        return (
-            self.instructions + room <= budget.instructions
-            and self.flash + _FLASH <= budget.flash
-            and ram_of(self.front_end) + _RAM <= budget.ram
-        )
+        needed = self.instructions + room, self.flash + _FLASH, ram_of(self.front_end) + _RAM
+        return all(map(operator.le, needed, (budget.instructions, budget.flash, budget.ram)))
 
 
 @dataclass(frozen=True)
@@ -82,35 +81,14 @@ def in_words(kept: FrontEnd, offered: FrontEnd) -> str:
     return f"{len(kept.groups)} of {len(offered.groups)} groups: {names}{window}"
 
 
-def drop_groups(
-    front_end: FrontEnd,
-    windows: NDArray[Any],
-    y: NDArray[Any],
-    groups: NDArray[Any] | None = None,
-    *,
-    target: str = "cortex-m7",
-    by_flash: bool = False,
-    seed: int = 0,
-) -> tuple[Kept, ...]:
+def drop_groups(front_end: FrontEnd, windows: Array, y: Array, groups: Array | None = None, *,
+                target: str = "cortex-m7", by_flash: bool = False,
+                seed: int = 0) -> tuple[Kept, ...]:  # fmt: skip
     """Return the path from all groups of a front end to one.
 
-    Parameters
-    ----------
-    front_end
-        All groups that are offered.
-    windows, y
-        Windows to learn from, and their labels.
-    groups
-        The person or recording that each window comes from. Whole ones validate then.
-    target
-        The core whose instructions count.
-    by_flash
-        Whether bytes of the features' code count as much as their instructions.
-    seed
-        Seed of the folds.
+    `groups` has the person or recording that each window comes from. Whole ones validate then. With
+    `by_flash`, bytes of the features' code count as much as their instructions on the `target`.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(60) % 2
     >>> windows = rng.normal(0, 100, (60, 32, 2)) * np.stack([1 + 3 * y, np.ones(60)], axis=1)[:, None]
@@ -154,9 +132,7 @@ class _Fold:
     The inverse of the Gram matrix tells the model without some columns, and its scores, without a new fit.
     """
 
-    def __init__(
-        self, Z: NDArray[Any], Y: NDArray[Any], held_out: NDArray[np.bool_], group_of: NDArray[np.intp]
-    ) -> None:
+    def __init__(self, Z: Array, Y: Array, held_out: Array, group_of: Array) -> None:
         learn, mean = Z[~held_out] - Z[~held_out].mean(axis=0), Y[~held_out].mean(axis=0)
         gram = learn.T @ learn
         gram[np.diag_indices_from(gram)] += max(1.0, _RIDGE * len(learn))
@@ -194,9 +170,7 @@ class _Fold:
         self._refresh()
 
 
-def _folds(
-    front_end: FrontEnd, rows: NDArray[Any], labels: NDArray[np.intp], groups: NDArray[Any] | None, seed: int
-) -> list[_Fold]:
+def _folds(front_end: FrontEnd, rows: Array, labels: Array, groups: Array | None, seed: int) -> list[_Fold]:
     booleanizer = Booleanizer(_BINS).fit(rows)
     Z, Y = booleanizer.transform(rows).astype(np.float64), np.eye(int(labels.max()) + 1)[labels]
     group_of = front_end.group_of[booleanizer.feature_map_.feature]

@@ -10,7 +10,6 @@ clauses. So both can be searched independently.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -36,7 +35,10 @@ EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
 LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
 MACHINES = (1, 2, 4)  # joined to a committee before pruning
 GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
+CHOICES = (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY)
 _FEW_VALUES = 16  # features with at most so many values are a group of their own
+Array = NDArray[Any]
+Rows = NDArray[np.intp]  # numbers of rows
 Labelled = tuple[Any, Any]  # rows and labels
 VALIDATION = 0.2  # share of the rows that validates, of one fold
 
@@ -59,10 +61,8 @@ class Setup:
 
     def describe(self) -> str:
         """The setup in a line."""
-        bins = ""
-        if self.bins:
-            kinds = dict.fromkeys(self.encodings) if len(set(self.encodings)) == 1 else self.encodings
-            bins = f"{'/'.join(map(str, self.bins))} bins {'/'.join(kinds)}, "
+        kinds = dict.fromkeys(self.encodings) if len(set(self.encodings)) == 1 else self.encodings
+        bins = f"{'/'.join(map(str, self.bins))} bins {'/'.join(kinds)}, " if self.bins else ""
         exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
         limit = "" if self.literal_budget is None else f", at most {self.literal_budget} literals"
         several = "" if self.machines == 1 else f", {self.machines} machines"
@@ -82,11 +82,7 @@ class Space:
 
     @staticmethod
     def of(
-        X: NDArray[Any],
-        feature_groups: Sequence[int] | None,
-        max_clauses: int,
-        *,
-        has_categories: bool = False,
+        X: Array, feature_groups: Sequence[int] | None, max_clauses: int, *, has_categories: bool = False
     ) -> Space:
         """Return the space for training rows. By default, features of few values are one group.
 
@@ -99,22 +95,17 @@ class Space:
             return Space((), max_clauses)
         has_missing = bool(np.isnan(X).any())
         if feature_groups is None:
-            is_few = [len(np.unique(X[~np.isnan(X[:, f]), f])) <= _FEW_VALUES for f in range(X.shape[1])]
-            return Space(tuple(_numbered(is_few)), max_clauses, has_missing)
-        if len(feature_groups) != X.shape[1]:
+            feature_groups = [len(np.unique(x[~np.isnan(x)])) <= _FEW_VALUES for x in X.T]
+        elif len(feature_groups) != X.shape[1]:
             raise ValueError(
                 f"feature_groups has {len(feature_groups)} entries, X has {X.shape[1]} features. Give one "
                 "group per feature."
             )
-        for f, group in enumerate(feature_groups):
-            check_integer(f"feature_groups[{f}]", group, 0, X.shape[1] - 1)
-        return Space(tuple(_numbered(feature_groups)), max_clauses, has_missing)
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        """The old name of `feature_groups`."""
-        warnings.warn("Space.groups is called feature_groups now.", DeprecationWarning, stacklevel=2)
-        return self.feature_groups
+        else:
+            for f, group in enumerate(feature_groups):
+                check_integer(f"feature_groups[{f}]", group, 0, X.shape[1] - 1)
+        order = {group: i for i, group in enumerate(dict.fromkeys(feature_groups))}  # of appearance
+        return Space(tuple(order[group] for group in feature_groups), max_clauses, has_missing)
 
     @property
     def n_feature_groups(self) -> int:
@@ -123,32 +114,19 @@ class Space:
 
     def ask(self, trial: Any) -> Setup:
         """Return a setup that an Optuna trial suggests."""
-        bins = tuple(trial.suggest_categorical(f"bins{g}", BINS) for g in range(self.n_feature_groups))
-        encodings = tuple(
-            trial.suggest_categorical(f"encoding{g}", get_args(Encoding))
-            for g in range(self.n_feature_groups)
-        )
+        one_of, groups = trial.suggest_categorical, range(self.n_feature_groups)
+        bins = tuple(one_of(f"bins{g}", BINS) for g in groups)
+        encodings = tuple(one_of(f"encoding{g}", get_args(Encoding)) for g in groups)
         pairs = trial.suggest_int("clause_pairs", 2, self.max_clauses // 2, log=True)
         margin = trial.suggest_float("T_factor", 0.5, 4.0, log=True)
-        every = trial.suggest_categorical("exclude_every", EXCLUDE_EVERY)
-        most = trial.suggest_categorical("literal_budget", LITERAL_BUDGETS)
-        return Setup(
-            bins,
-            encodings,
-            2 * pairs,
-            max(1, round(margin * math.sqrt(pairs))),
-            round(trial.suggest_float("s", 2.0, 20.0, log=True), 2),
-            every or None,
-            most or None,
-            trial.suggest_categorical("machines", MACHINES),
-            trial.suggest_categorical("teacher", TEACHERS),
-            trial.suggest_categorical("give_away", GIVE_AWAY),
-            self._asked_kernels(trial),
-        )
-
-    def _asked_kernels(self, trial: Any) -> int:
-        n = len(self.front_ends)
-        return int(trial.suggest_categorical("kernels", range(n))) if n > 1 else 0
+        every = one_of("exclude_every", EXCLUDE_EVERY) or None
+        most = one_of("literal_budget", LITERAL_BUDGETS) or None
+        s = round(trial.suggest_float("s", 2.0, 20.0, log=True), 2)
+        T = max(1, round(margin * math.sqrt(pairs)))
+        machines, teacher = one_of("machines", MACHINES), one_of("teacher", TEACHERS)
+        give_away, n = one_of("give_away", GIVE_AWAY), len(self.front_ends)
+        kernels = one_of("kernels", range(n)) if n > 1 else 0
+        return Setup(bins, encodings, 2 * pairs, T, s, every, most, machines, teacher, give_away, kernels)
 
     def starts(self) -> list[dict[str, Any]]:
         """Return points to begin with, by rules of thumb."""
@@ -163,9 +141,9 @@ class Space:
         )
         points: list[dict[str, Any]] = []
         for bins, clauses, factor, s, every, most, machines, teacher in plans:
-            point: dict[str, Any] = {f"bins{g}": bins for g in range(self.n_feature_groups)}
-            point |= {f"encoding{g}": "thermometer" for g in range(self.n_feature_groups)}
-            pairs = min(clauses, self.max_clauses) // 2
+            groups, pairs = range(self.n_feature_groups), min(clauses, self.max_clauses) // 2
+            point = dict[str, Any]((f"bins{g}", bins) for g in groups)
+            point |= {f"encoding{g}": "thermometer" for g in groups}
             point |= {"clause_pairs": pairs, "T_factor": factor, "s": s, "exclude_every": every}
             point |= {"literal_budget": most, "machines": machines, "teacher": teacher, "give_away": 0.0}
             if len(self.front_ends) > 1:
@@ -190,15 +168,7 @@ class Space:
         return Booleanizer(bins, encodings, missing="ignore" if self.has_missing else "raise")
 
 
-def _numbered(values: Sequence[Any]) -> list[int]:
-    """Return numbers from 0 in the order of appearance."""
-    order = {value: i for i, value in enumerate(dict.fromkeys(values))}
-    return [order[value] for value in values]
-
-
-def labelled(
-    X: ArrayLike, y: ArrayLike, groups: ArrayLike | None
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None]:
+def labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> tuple[Array, Array, Array | None]:
     """Check and return rows, labels and groups of rows as arrays."""
     rows, labels = matrix(X), np.asarray(y)
     if labels.shape != (len(rows),):
@@ -209,7 +179,7 @@ def labelled(
     return rows, labels, groups
 
 
-def matrix(X: Any) -> NDArray[Any]:
+def matrix(X: Any) -> Array:
     """Check and return rows of numbers as an array."""
     refuse_non_numeric_columns(X)
     rows = np.asarray(X)
@@ -218,11 +188,9 @@ def matrix(X: Any) -> NDArray[Any]:
     return rows
 
 
-def parts(X: NDArray[Any], y: NDArray[Any], held_out: NDArray[np.intp]) -> tuple[Labelled, Labelled]:
+def parts(X: Array, y: Array, held_out: Rows) -> tuple[Labelled, Labelled]:
     """Return the rows to train on and the rows to validate on."""
-    train = np.ones(len(y), dtype=bool)
-    train[held_out] = False
-    return (X[train], y[train]), (X[held_out], y[held_out])
+    return (np.delete(X, held_out, axis=0), np.delete(y, held_out)), (X[held_out], y[held_out])
 
 
 @dataclass(frozen=True)
@@ -240,36 +208,22 @@ class Machines:
         """Return the first machine, not fitted."""
         front_end, setup = self.front_end, self.setup
         return EtherealClassifier.paper(
-            setup.n_clauses,
-            setup.T,
-            setup.s,
-            epochs=epochs,
-            exclude_every=setup.exclude_every,
-            literal_budget=setup.literal_budget,
-            booleanizer=self.booleanizer,
+            setup.n_clauses, setup.T, setup.s, epochs=epochs, exclude_every=setup.exclude_every,
+            literal_budget=setup.literal_budget, booleanizer=self.booleanizer,
             front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
-            n_jobs=1,  # trials run side by side instead
-            random_state=self.seed,
-        )
+            random_state=self.seed, n_jobs=1,  # trials run side by side instead
+        )  # fmt: skip
 
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""
         first = self.first(self.epochs)
         first.fit(*train, validation_set=held_out, categories=self.categories)
-        return self.committee(first, train, held_out)
-
-    def committee(self, first: EtherealClassifier, train: Labelled, held_out: Labelled) -> Model:
-        """Return the model of the first machine, joined with those of machines from other seeds."""
         return committee(first, train, self.setup.machines, self.categories, held_out)
 
 
-def committee(
-    first: EtherealClassifier,
-    train: Labelled,
-    n_machines: int,
-    categories: Mapping[int, Sequence[str]] | None = None,
-    held_out: Labelled | None = None,
-) -> Model:
+def committee(first: EtherealClassifier, train: Labelled, n_machines: int,
+              categories: Mapping[int, Sequence[str]] | None = None,
+              held_out: Labelled | None = None) -> Model:  # fmt: skip
     """Return the model of a fitted machine, joined with those of machines from other seeds.
 
     All learn from the same rows and have the same thresholds. The held-out rows choose the epochs, if given.
@@ -278,11 +232,8 @@ def committee(
     if n_machines == 1:
         return models[0]
     if booleanizer is not None:
-        booleanizer = Booleanizer(
-            encoding=booleanizer.feature_map_.encoding,  # one-hot for categories
-            thresholds=booleanizer.feature_map_,
-            missing=booleanizer.missing,
-        )
+        known = booleanizer.feature_map_  # its encoding is one-hot for categories
+        booleanizer = Booleanizer(encoding=known.encoding, thresholds=known, missing=booleanizer.missing)
     for i in range(1, n_machines):
         other = clone(first).set_params(booleanizer=booleanizer, random_state=first.random_state + 1000 * i)
         other.fit(*train, validation_set=held_out, categories=categories)
@@ -290,15 +241,8 @@ def committee(
     return join(models)
 
 
-def pruned(
-    model: Model,
-    train: Labelled,
-    held_out: Labelled,
-    teacher: Teacher,
-    seed: int,
-    cost: Callable[[Model], Cost],
-    sweeps: int = SWEEPS,
-) -> Curve[Cost]:
+def pruned(model: Model, train: Labelled, held_out: Labelled, teacher: Teacher, seed: int,
+           cost: Callable[[Model], Cost], sweeps: int = SWEEPS) -> Curve[Cost]:  # fmt: skip
     """Return the pruning curve of a model."""
     rows, validation = PruneRows.read(model, *train), PruneRows.read(model, *held_out)
     return prune_path(model, rows, validation, teacher, cost, seed, sweeps=sweeps)

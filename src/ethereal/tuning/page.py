@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 from ethereal.base.checks import bytes_text
 from ethereal.base.messages import table_of
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
-from ethereal.tuning.search import Trial, front_of
+from ethereal.tuning.budget import Budget
+from ethereal.tuning.search import front_of
+from ethereal.tuning.storage import Trial
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from ethereal.tuning.budget import Budget
 
 CHECKED_NOTHING = "too few rows to set some aside, so the model of all rows was not compared with its trial"
 _MOST_LINES = 12
@@ -32,12 +32,9 @@ def live_table(trials: Sequence[Trial], budget: Budget) -> Table:
 
 def cells(trial: Trial) -> list[str]:
     """Return a trial as texts, in the order of the table's columns."""
-    took = trial.footprint
-    sizes = (
-        ["", "", "", ""]
-        if took is None
-        else [bytes_text(took.bytes), bytes_text(took.ram), f"{took.instructions:,.0f}", took.layout or ""]
-    )
+    took, sizes = trial.footprint, ["", "", "", ""]
+    if took is not None:
+        sizes = [bytes_text(took.bytes), bytes_text(took.ram), f"{took.instructions:,.0f}", took.layout or ""]
     accuracy = f"{100 * trial.accuracy:.2f}"
     return [str(trial.number), accuracy, *sizes, str(trial.clauses), trial.setup.describe()]
 

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
-from ethereal.base.options import refuse, renamed, split_kwargs
+from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
 from ethereal.features.front_end import FrontEnd
-from ethereal.model import checks
+from ethereal.model import Model, checks
 from ethereal.model.simplify import without_other_groups
 from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
-
-if TYPE_CHECKING:
-    from ethereal.model import Model
-
-_OLD_NAMES = {"max_bytes": "flash", "max_instructions": "instructions", "max_ram": "ram",
-              "max_worst_instructions": "worst_instructions"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -36,21 +30,10 @@ class Pruning(Curve[Footprint]):
     kernels: FrontEnd | None = None  # that the descent began with, None for all that the model has
 
 
-def prune(
-    model: Model,
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    budget: Budget | None = None,
-    max_loss: float | None = None,
-    validation: tuple[ArrayLike, ArrayLike] | None = None,
-    measure: Measure | None = None,
-    teacher: Teacher = "votes",
-    like: Curve[Any] | None = None,
-    groups: ArrayLike | None = None,
-    random_state: int = 0,
-    **bounds: Any,
-) -> Pruning:
+def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None,
+          max_loss: float | None = None, validation: tuple[ArrayLike, ArrayLike] | None = None,
+          measure: Measure | None = None, teacher: Teacher = "votes", like: Curve[Any] | None = None,
+          groups: ArrayLike | None = None, random_state: int = 0, **bounds: Any) -> Pruning:  # fmt: skip
     """Remove clauses, literals and votes until the model fits.
 
     With bounds, a model of windows also loses whole groups of kernels that do not pay. Several parts of its
@@ -115,7 +98,7 @@ def prune(
     True
     """
     checks.a_model(model)
-    limits, unknown = split_kwargs(Budget, renamed("prune", bounds, _OLD_NAMES), budget)
+    limits, unknown = split_kwargs(Budget, bounds, budget)
     refuse("prune", unknown, Budget)
     budget = limits
     if model.front_end is not None and budget.on_size:
@@ -149,30 +132,26 @@ def prune(
     choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None
-    given, *measured = choice.curve
+    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
+    given, *measured = (last if point is chosen else point for point in choice.curve)
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
-    which = next((i for i, points in enumerate(by_start) if any(p is chosen for p in points)), 0)
-    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
-    points = tuple(last if point is chosen else point for point in (given, *by_start[which]))
-    return Pruning(
-        points, curves[which].scale, curves[which].teacher, last.model, chosen.accuracy, chosen.footprint,
-        fronts[which],
-    )  # fmt: skip
+    which = next((i for i, points in enumerate(by_start) if any(p is last for p in points)), 0)
+    points, own = (given, *by_start[which]), curves[which]
+    found = last.model, chosen.accuracy, chosen.footprint
+    return Pruning(points, own.scale, own.teacher, *found, fronts[which])
 
 
-def _fronts(
-    model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None, seed: int
-) -> list[FrontEnd | None]:
+def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None,
+            seed: int) -> list[FrontEnd | None]:  # fmt: skip
     """Return the kernels that descents begin with, None for all that the model has."""
     if isinstance(like, Pruning):
         return [like.kernels]
     front_end = model.simplify().drop_unused_kernels().front_end
     if front_end is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
-    path = drop_groups(
-        front_end, rows.raw, rows.codes, rows.groups, target=budget.target, by_flash=True, seed=seed
-    )
+    seen = rows.raw, rows.codes, rows.groups
+    path = drop_groups(front_end, *seen, target=budget.target, by_flash=True, seed=seed)
     return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]
 
 

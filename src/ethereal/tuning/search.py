@@ -26,8 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal import cluster
 from ethereal.base import splits
 from ethereal.base.checks import DoesNotFit
-from ethereal.base.options import refuse, renamed, split_kwargs
-from ethereal.compress.curve import TEACHERS
+from ethereal.base.options import refuse, split_kwargs
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.model import Model
 from ethereal.tuning.budget import Budget, Search, made_for
@@ -36,21 +35,20 @@ from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier_of
 from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
 from ethereal.tuning.machines import (
-    BINS,
-    EXCLUDE_EVERY,
-    GIVE_AWAY,
-    LITERAL_BUDGETS,
-    MACHINES,
+    CHOICES,
     VALIDATION,
+    Array,
     Machines,
+    Rows,
     Setup,
     Space,
+    committee,
     labelled,
     matrix,
     parts,
     pruned,
 )
-from ethereal.tuning.storage import STUDY, Storage
+from ethereal.tuning.storage import STUDY, Result, Storage, Trial
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
 _ENOUGH_ROWS = 1000  # With fewer, a tenth of them shows little, and training needs them.
@@ -93,23 +91,22 @@ class Check:
 class Task:
     """What all trials share. Each worker gets it once."""
 
-    X: NDArray[Any]  # training rows x features, or windows
-    y: NDArray[Any]
-    folds: tuple[NDArray[np.intp], ...]  # rows that each fold validates on
+    X: Array  # training rows x features, or windows
+    y: Array
+    folds: tuple[Rows, ...]  # rows that each fold validates on
     space: Space
     budget: Budget
     epochs: int
     seed: int
-    X_check: NDArray[Any]  # rows for `finish` that the search does not see, perhaps none
-    y_check: NDArray[Any]
+    X_check: Array  # rows for `finish` that the search does not see, perhaps none
+    y_check: Array
     categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
 
     def machines(self, setup: Setup) -> Machines:
         """Return how the machines of a setup learn."""
         front_end = self.space.front_ends[setup.kernels] if self.space.front_ends else None
-        return Machines(
-            setup, self.space.booleanizer(setup), self.epochs, self.seed, self.categories, front_end
-        )
+        booleanizer = self.space.booleanizer(setup)
+        return Machines(setup, booleanizer, self.epochs, self.seed, self.categories, front_end)
 
     def of(self, setup: Setup) -> Task:
         """Return the task with what a setup reads, for windows the newest samples of each."""
@@ -119,31 +116,18 @@ class Task:
         return replace(self, X=newest(self.X, n), X_check=newest(self.X_check, n))
 
 
-def newest(windows: NDArray[Any], n: int) -> NDArray[Any]:
+def newest(windows: Array, n: int) -> Array:
     """Return the last `n` samples of each window."""
-    return windows[:, windows.shape[1] - n :]
+    return windows[:, -n:]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a trial found. The model is that of the first fold, and the footprint is its own."""
+class Outcome(Result):
+    """What a trial found, with its models. The model is that of the first fold, and the footprint its own."""
 
-    accuracy: float  # mean over the folds, on validation rows, or that when it was stopped
-    early: float  # validation accuracy of the machine after a quarter of the epochs, first fold
-    footprint: Footprint | None = None  # None if it was stopped
-    excess: float = 0.0  # how many times the tightest bound is used
-    includes: int = 0
-    clauses: int = 0
     model: Model | None = None
-    rows: int = 0  # that it was validated on, in all folds
-    cost: float = 0.0  # see `Budget.cost`
     trial_model: Model | None = None  # of `finish`: the trial's own, which may be `model`
     check: Check | None = None  # of `finish`: both models on rows that neither learned from
-
-    @property
-    def fits(self) -> bool:
-        """Whether it keeps the budget."""
-        return self.footprint is not None and self.excess <= 1
 
 
 def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
@@ -163,7 +147,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
             return Outcome(early, early)
         first.set_params(epochs=task.epochs)
         first.fit(*train, checkpoint=kept, resume=True, **known)
-    model = machines.committee(first, train, held_out)
+    model = committee(first, train, setup.machines, task.categories, held_out)
     curve_of_first = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
     measure = usable(held_out[0], task.budget.target, **task.budget.keywords)
     point = within(curve_of_first.curve, task.budget, measure, setup.give_away)
@@ -188,10 +172,8 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     task = task.of(setup)
     models = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
-    tried = [
-        PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out)
-        for p in models.tried[setup.teacher][0].curve
-    ]
+    unsized = models.tried[setup.teacher][0].curve
+    tried = [PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out) for p in unsized]
     trial = within(tried, task.budget, measure, setup.give_away)
     final, check = models.choose(task.budget), None
     if final.fits:
@@ -202,23 +184,13 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
 
 
 def _outcome(point: PrunedModel, task: Task, early: float = 0.0) -> Outcome:
-    took = point.footprint or point.estimate
-    return Outcome(
-        accuracy=point.accuracy,
-        early=early,
-        footprint=took,
-        excess=math.inf if point.footprint is None else task.budget.excess(took),
-        includes=point.model.n_includes,
-        clauses=point.model.n_clauses,
-        model=point.model,
-        rows=sum(len(held_out) for held_out in task.folds),
-        cost=task.budget.cost(took),
-    )
+    took, model = point.footprint or point.estimate, point.model
+    excess = math.inf if point.footprint is None else task.budget.excess(took)
+    rows, cost = sum(map(len, task.folds)), task.budget.cost(took)
+    return Outcome(point.accuracy, early, took, excess, model.n_includes, model.n_clauses, rows, cost, model)
 
 
-def rows_to_set_aside(
-    y: NDArray[Any], seed: int, groups: NDArray[Any] | None = None, folds: int = 1
-) -> NDArray[np.intp]:
+def rows_to_set_aside(y: Array, seed: int, groups: Array | None = None, folds: int = 1) -> Rows:
     """Return the rows that a search does not see: a tenth of every class, or of the groups.
 
     There are none when rows are few, or when classes or groups cannot be divided.
@@ -226,47 +198,25 @@ def rows_to_set_aside(
     >>> len(rows_to_set_aside(np.repeat([0, 1], 1000), 0)), len(rows_to_set_aside(np.repeat([0, 1], 100), 0))
     (200, 0)
     """
-    none = np.zeros(0, dtype=np.intp)
+    rows = np.zeros(0, dtype=np.intp)
     if len(y) < _ENOUGH_ROWS:
-        return none
+        return rows
     try:
-        rows = splits.folds(y, 1, min(_SHARE, _MOST / len(y)), seed, groups)[0]
-        left = np.ones(len(y), dtype=bool)
-        left[rows] = False
+        aside = splits.folds(y, 1, min(_SHARE, _MOST / len(y)), seed, groups)[0]
+        left = np.delete(np.arange(len(y)), aside)
         splits.folds(y[left], folds, _SHARE, seed, None if groups is None else groups[left])
     except ValueError:  # too few rows of a class, or too few groups. The search may still work.
-        return none
-    return rows if len(rows) <= _LARGE_GROUPS * len(y) else none
+        return rows
+    return aside if len(aside) <= _LARGE_GROUPS * len(y) else rows
 
 
-def compare(trial: Model, final: Model, X: NDArray[Any], y: NDArray[Any]) -> Check | None:
+def compare(trial: Model, final: Model, X: Array, y: Array) -> Check | None:
     """Compare two models on rows. The result is None when there are no rows."""
     if len(y) == 0:
         return None
     ours, theirs = (model.predict(X) == y for model in (final, trial))
     error = float((ours.astype(float) - theirs).std()) / math.sqrt(len(y))
     return Check(len(y), float(theirs.mean()), float(ours.mean()), error)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """A finished trial."""
-
-    number: int
-    setup: Setup
-    accuracy: float  # on validation rows
-    footprint: Footprint | None  # None if it was stopped early
-    excess: float  # how many times the tightest bound is used
-    includes: int
-    clauses: int
-    early: float
-    rows: int = 0  # that it was validated on, 0 if unknown
-    cost: float = 0.0  # see `Budget.cost`
-
-    @property
-    def fits(self) -> bool:
-        """Whether the model keeps the budget."""
-        return self.footprint is not None and self.excess <= 1
 
 
 @dataclass(frozen=True)
@@ -297,21 +247,25 @@ class BudgetNotMet(DoesNotFit):
         self.nearest = nearest
         self.trials = trials
 
+    @classmethod
+    def of(cls, trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
+        """Return the error for trials none of which kept a budget."""
+        near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
+        which = "No model was made."
+        if near is not None and (took := near.footprint) is not None:
+            which = (
+                f"The nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and {took.instructions:g} "
+                f"instructions, with accuracy {near.accuracy:.4f} ({near.setup.describe()})."
+            )
+        none = f"None of {len(trials)} trials kept {budget.describe()}."
+        return cls(f"{none} {which} Allow more, or search longer.", near, trials)
 
-def tune(
-    X: ArrayLike,
-    y: ArrayLike,
-    *,
-    budget: Budget | None = None,
-    search: Search | None = None,
-    groups: ArrayLike | None = None,
-    feature_groups: Sequence[int] | None = None,
-    categories: Mapping[int, Sequence[str]] | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
-    workers: cluster.Cluster | None = None,
-    progress: Callable[[tuple[Trial, ...]], None] | None = None,
-    **flat: Any,
-) -> Tuning:
+
+def tune(X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None, search: Search | None = None,
+         groups: ArrayLike | None = None, feature_groups: Sequence[int] | None = None,
+         categories: Mapping[int, Sequence[str]] | None = None,
+         test: tuple[ArrayLike, ArrayLike] | None = None, workers: cluster.Cluster | None = None,
+         progress: Callable[[tuple[Trial, ...]], None] | None = None, **flat: Any) -> Tuning:  # fmt: skip
     """Find the most accurate model that a board can hold.
 
     Of trials that are equally accurate within the noise of the validation rows, the cheapest is chosen. The
@@ -360,33 +314,22 @@ def tune(
     (True, True)
     """
     began = time.monotonic()
-    bounds, how, groups = _asked("tune", budget, search, groups, flat)
+    bounds, how = _asked("tune", budget, search, flat)
     task = _task(X, y, groups, feature_groups, bounds, how, categories)
     pair = None if test is None else (matrix(test[0]), np.asarray(test[1]))
-    tuning = search_for(task, how, pair, workers, progress)
-    return replace(tuning, seconds=time.monotonic() - began)
+    return _search(task, how, pair, workers, progress, began)
 
 
-def search_for(
-    task: Task,
-    how: Search,
-    test: tuple[NDArray[Any], NDArray[Any]] | None,
-    workers: cluster.Cluster | None,
-    progress: Callable[[tuple[Trial, ...]], None] | None,
-) -> Tuning:
+def _search(task: Task, how: Search, test: tuple[Array, Array] | None, workers: cluster.Cluster | None,
+            progress: Callable[[tuple[Trial, ...]], None] | None, began: float) -> Tuning:  # fmt: skip
     """Search for the best model of a task, and make it."""
-    began, bounds = time.monotonic(), task.budget
+    start, bounds = time.monotonic(), task.budget
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
-    where = workers if workers is not None else cluster.processes(1)
-
-    def is_due() -> bool:
-        in_time = how.seconds is None or time.monotonic() - began < how.seconds
-        return len(kept.trials) < most and in_time
-
+    where = cluster.processes(1) if workers is None else workers
     try:
         shared = where.share(task)
-        while is_due():
+        while len(kept.trials) < most and (how.seconds is None or time.monotonic() - start < how.seconds):
             _try_batch(kept, task.space, int(min(BATCH, most - len(kept.trials))), where, shared)
             if progress is not None:
                 progress(kept.trials)
@@ -394,7 +337,7 @@ def search_for(
         kept.close()
     front = front_of(kept.trials, bounds)
     if not front:
-        raise _not_met(kept.trials, bounds)
+        raise BudgetNotMet.of(kept.trials, bounds)
     # All trials are done, so the cores of this machine are free.
     outcome = where.call(finish, shared, front[0].setup, 1 if where.remote else where.slots)
 
@@ -405,27 +348,17 @@ def search_for(
         return float((one.ignoring_missing().predict(X) == test[1]).mean())
 
     return Tuning(
-        model=made_for(outcome.model, bounds, outcome.footprint),
-        accuracy=front[0].accuracy,
-        test_accuracy=on_test_rows(outcome.model),
-        footprint=outcome.footprint,
-        setup=front[0].setup,
-        budget=bounds,
-        front=front,
-        trials=kept.trials,
-        seconds=time.monotonic() - began,
-        study=kept.name,
-        check=outcome.check,
-        is_trials=outcome.model == outcome.trial_model,
+        made_for(outcome.model, bounds, outcome.footprint), front[0].accuracy, on_test_rows(outcome.model),
+        outcome.footprint, front[0].setup, bounds, front, kept.trials, time.monotonic() - began, kept.name,
+        check=outcome.check, is_trials=outcome.model == outcome.trial_model,
         trial_test_accuracy=on_test_rows(outcome.trial_model),
-    )
+    )  # fmt: skip
 
 
 def _try_batch(kept: Storage, space: Space, n: int, where: cluster.Cluster, shared: Any) -> None:
     """Try so many proposals, and tell their outcomes in the order of the proposals."""
     asked = kept.ask(space, n, _floor(kept.trials))
-    outcomes: dict[int, Outcome] = {}
-    n_kept = 0
+    outcomes, n_kept = dict[int, Outcome](), 0
     with where.flow() as flow:
         for i, proposal in enumerate(asked):
             flow.submit(i, evaluate_without_model, shared, proposal.setup, proposal.floor)
@@ -473,9 +406,7 @@ def _beats(a: Trial, b: Trial) -> bool:
     assert b.footprint is not None
     ours = -a.accuracy, a.footprint.bytes, a.footprint.instructions
     theirs = -b.accuracy, b.footprint.bytes, b.footprint.instructions
-    if ours == theirs:
-        return a.number < b.number
-    return all(x <= y for x, y in zip(ours, theirs, strict=True))
+    return a.number < b.number if ours == theirs else bool(np.less_equal(ours, theirs).all())
 
 
 def _floor(trials: Sequence[Trial]) -> float | None:
@@ -486,32 +417,10 @@ def _floor(trials: Sequence[Trial]) -> float | None:
     return min(max(inside) - _FAR_BELOW, float(np.median([t.early for t in trials])))
 
 
-def _not_met(trials: tuple[Trial, ...], budget: Budget) -> BudgetNotMet:
-    near = min((t for t in trials if t.footprint is not None), key=lambda t: t.excess, default=None)
-    which = "No model was made."
-    if near is not None and near.footprint is not None:
-        took = near.footprint
-        which = (
-            f"The nearest takes {took.bytes} bytes of flash, {took.ram} of RAM and {took.instructions:g} "
-            f"instructions, with accuracy {near.accuracy:.4f} ({near.setup.describe()})."
-        )
-    return BudgetNotMet(
-        f"None of {len(trials)} trials kept {budget.describe()}. {which} Allow more, or search longer.",
-        near,
-        trials,
-    )
-
-
-def _task(
-    X: ArrayLike,
-    y: ArrayLike,
-    groups: ArrayLike | None,
-    feature_groups: Sequence[int] | None,
-    budget: Budget,
-    search: Search,
-    categories: Mapping[int, Sequence[str]] | None = None,
-) -> Task:
-    def space(rows: NDArray[Any], *_: Any) -> Space:
+def _task(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None, feature_groups: Sequence[int] | None,
+          budget: Budget, search: Search,
+          categories: Mapping[int, Sequence[str]] | None = None) -> Task:  # fmt: skip
+    def space(rows: Array, *_: Any) -> Space:
         return Space.of(rows, feature_groups, search.max_clauses, has_categories=bool(categories))
 
     try:
@@ -527,50 +436,35 @@ def _task(
 
 
 def _asked(
-    function: str,
-    budget: Budget | None,
-    search: Search | None,
-    groups: ArrayLike | None,
-    flat: Mapping[str, Any],
-) -> tuple[Budget, Search, ArrayLike | None]:
-    """Return the budget on its chip, the search and the groups of the rows, from objects or keywords."""
-    given = renamed(function, {**flat, "groups": groups}, {"row_groups": "groups"}, stacklevel=4)
-    groups = given.pop("groups")
-    bounds, given = split_kwargs(Budget, given, budget)
-    how, given = split_kwargs(Search, given, search)
-    refuse(function, given, Budget, Search)
-    return bounds.on_chip(), how, groups
+    function: str, budget: Budget | None, search: Search | None, flat: Mapping[str, Any]
+) -> tuple[Budget, Search]:
+    """Return the budget on its chip and the search, from objects or keywords."""
+    bounds, others = split_kwargs(Budget, flat, budget)
+    how, unknown = split_kwargs(Search, others, search)
+    refuse(function, unknown, Budget, Search)
+    return bounds.on_chip(), how
 
 
-def task_of(
-    given: tuple[NDArray[Any], NDArray[Any], NDArray[Any] | None],
-    space_of: Callable[[NDArray[Any], NDArray[Any], NDArray[Any] | None], Space],
-    budget: Budget,
-    search: Search,
-    categories: Mapping[int, Sequence[str]] | None = None,
-) -> Task:
+def task_of(given: tuple[Array, Array, Array | None], space_of: Callable[[Array, Array, Array | None], Space],
+            budget: Budget, search: Search,
+            categories: Mapping[int, Sequence[str]] | None = None) -> Task:  # fmt: skip
     """Return the task of rows, labels and groups of rows, in the space of the rows that the search sees."""
     rows, labels, groups = given
     seed, n_folds = search.random_state, search.folds
     if n_folds is None:
         n_folds = 3 if len(rows) <= _FEW_ROWS else 1
-    aside = np.zeros(len(labels), dtype=bool)
-    aside[rows_to_set_aside(labels, seed, groups, n_folds)] = True
-    X_check, y_check = rows[aside], labels[aside]
-    rows, labels, groups = (
-        rows[~aside],
-        labels[~aside],
-        None if groups is None else groups[~aside],
-    )
-    parts = splits.folds(labels, n_folds, VALIDATION, seed, groups)
-    space = space_of(rows, labels, groups)
-    return Task(rows, labels, parts, space, budget, search.epochs, seed, X_check, y_check, categories or {})
+    aside = rows_to_set_aside(labels, seed, groups, n_folds)
+    (rows, labels), (X_check, y_check) = parts(rows, labels, aside)
+    groups = None if groups is None else np.delete(groups, aside)
+    held_out, space = splits.folds(labels, n_folds, VALIDATION, seed, groups), space_of(rows, labels, groups)
+    more = categories or {}
+    return Task(rows, labels, held_out, space, budget, search.epochs, seed, X_check, y_check, more)
 
 
 def _fingerprint(task: Task) -> dict[str, str]:
     """Return what identifies a study: data, budget, space and settings."""
 
-    def digest(*arrays: NDArray[Any]) -> str:
+    def digest(*arrays: Array) -> str:
         sha = hashlib.sha256()
         for a in arrays:
             sha.update(f"{a.dtype} {a.shape}".encode() + np.ascontiguousarray(a).tobytes())
@@ -580,35 +474,23 @@ def _fingerprint(task: Task) -> dict[str, str]:
     settings: dict[str, Any] = {"epochs": task.epochs, "folds": digest(*task.folds), "seed": task.seed}
     if task.categories:
         settings["categories"] = {str(f): list(names) for f, names in task.categories.items()}
-    front_ends = [front_end.as_dict() for front_end in task.space.front_ends]
+    space: dict[str, Any] = {"groups": digest(np.array(task.space.feature_groups))}
+    space |= {"max": task.space.max_clauses, "choices": CHOICES}
+    if task.space.front_ends:
+        space["front_ends"] = [front_end.as_dict() for front_end in task.space.front_ends]
     return {
         "data": digest(task.X, labels),
         "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
-        "space": json.dumps(
-            {
-                "groups": digest(np.array(task.space.feature_groups)),
-                "max": task.space.max_clauses,
-                "choices": (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY),
-            }
-            | ({"front_ends": front_ends} if front_ends else {})
-        ),
+        "space": json.dumps(space),
         "settings": json.dumps(settings),
     }
 
 
-def tune_windows(
-    X: ArrayLike,
-    y: ArrayLike,
-    front_end: FrontEnd,
-    *,
-    budget: Budget | None = None,
-    search: Search | None = None,
-    groups: ArrayLike | None = None,
-    test: tuple[ArrayLike, ArrayLike] | None = None,
-    workers: cluster.Cluster | None = None,
-    progress: Callable[[tuple[Trial, ...]], None] | None = None,
-    **flat: Any,
-) -> Tuning:
+def tune_windows(X: ArrayLike, y: ArrayLike, front_end: FrontEnd, *, budget: Budget | None = None,
+                 search: Search | None = None, groups: ArrayLike | None = None,
+                 test: tuple[ArrayLike, ArrayLike] | None = None, workers: cluster.Cluster | None = None,
+                 progress: Callable[[tuple[Trial, ...]], None] | None = None,
+                 **flat: Any) -> Tuning:  # fmt: skip
     """Find the most accurate model of raw windows that a board can hold, from the sample to the label.
 
     Groups of kernels that do not pay are dropped first, see `ethereal.tuning.kernels`. The search then tries
@@ -630,31 +512,25 @@ def tune_windows(
         When no trial kept the budget.
     """
     began = time.monotonic()
-    bounds, how, groups = _asked("tune_windows", budget, search, groups, flat)
+    bounds, how = _asked("tune_windows", budget, search, flat)
     bounds = bounded(bounds, front_end)
     windows, labels = front_end.counts(X), np.asarray(y)
     if labels.shape != (len(windows),):
         raise ValueError(f"y has shape {labels.shape}. Give one label for each of {len(windows)} windows.")
     chosen: list[KernelChoice] = []
 
-    def space(some: NDArray[Any], y_some: NDArray[Any], groups: NDArray[Any] | None) -> Space:
+    def space(some: Array, y_some: Array, groups: Array | None) -> Space:
         chosen.append(choose_front_ends(front_end, some, y_some, groups, bounds, how.random_state))
         return Space((), how.max_clauses, front_ends=chosen[0].tried)
 
     given = windows, labels, None if groups is None else np.asarray(groups)
     task = task_of(given, space, bounds, how)
     pair = None if test is None else (front_end.counts(test[0]), np.asarray(test[1]))
-    tuning = search_for(task, how, pair, workers, progress)
-    return replace(tuning, kernels=chosen[0], seconds=time.monotonic() - began)
+    return replace(_search(task, how, pair, workers, progress, began), kernels=chosen[0])
 
 
 def choose_front_ends(
-    front_end: FrontEnd,
-    windows: NDArray[np.int16],
-    y: NDArray[Any],
-    groups: NDArray[Any] | None,
-    budget: Budget,
-    seed: int,
+    front_end: FrontEnd, windows: NDArray[np.int16], y: Array, groups: Array | None, budget: Budget, seed: int
 ) -> KernelChoice:
     """Return the front ends to try machines with, those of whole windows first."""
 

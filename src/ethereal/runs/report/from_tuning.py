@@ -18,7 +18,8 @@ from ethereal.runs.scores import accuracy_note, accuracy_text, scores, weakest
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.kernels import in_words
 from ethereal.tuning.page import CHECKED_NOTHING, COLUMNS, cells
-from ethereal.tuning.search import Trial, Tuning
+from ethereal.tuning.search import Tuning
+from ethereal.tuning.storage import Trial
 
 _MOST_TRIALS = 200
 
