@@ -158,10 +158,7 @@ class Learn(Part):
             "saved": wrap([str(byte) for byte in state.save()]),
             "learned": ",\n".join(wrap([str(x) for x in of_row.tolist()]) for of_row in sums),
         }
-        return {
-            "golden": self.section("golden", named(program) | values),
-            "test": self.text("test", program),
-        }
+        return {"golden": self.section("golden", named(program) | values), "test": self.text("test", program)}
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:
         """Return what is assumed of a state.
