@@ -80,7 +80,7 @@ def _with_inputs(alone: CProgram, program: Program) -> CProgram:
     return replace(
         alone,
         stand_ins=stand_ins(program.slots),
-        row="".join(part.row_variable() for part in parts),
+        row="".join(part.row_variable for part in parts),
         streams=tuple(f"{program.name}_{function}" for function in streams),
         assumed=assumed,
     )

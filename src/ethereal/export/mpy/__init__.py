@@ -22,9 +22,9 @@ from ethereal.base.options import refuse, split_kwargs
 from ethereal.base.package import lacks
 from ethereal.export.c99.ctext import filled
 from ethereal.export.c99.parts.windows import windows_for
-from ethereal.export.golden import warn_of_float64
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
 from ethereal.export.names import check_module_name, code_span
+from ethereal.export.projects.writer import warn_of_float64
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly

@@ -49,7 +49,8 @@ class Learn(Part):
 
     @classmethod
     def of(cls, draft: Draft) -> Learn | None:
-        learning = Learning.asked(draft.simplified, draft.options)
+        asked = draft.options.learn is not None
+        learning = Learning.asked(draft.simplified, draft.options) if asked else None
         if learning is None:
             return None
         draft.model, draft.small = in_sixteenths(draft.model, learning), in_sixteenths(draft.small, learning)
@@ -151,14 +152,16 @@ class Learn(Part):
             result = state.adapt()
             moves.append(0xFFFF if result is None else result)
             sums += [state.sums(row) for row in rows]
-        values = {
-            "taught": ", ".join(map(str, classes)),
-            "steps": str(_TEST_STEPS),
-            "moves": ", ".join(f"{n}u" for n in moves),
-            "saved": wrap([str(byte) for byte in state.save()]),
-            "learned": ",\n".join(wrap([str(x) for x in of_row.tolist()]) for of_row in sums),
-        }
-        return {"golden": self.section("golden", named(program) | values), "test": self.text("test", program)}
+        golden = self.section(
+            "golden",
+            program,
+            taught=", ".join(map(str, classes)),
+            steps=str(_TEST_STEPS),
+            moves=", ".join(f"{n}u" for n in moves),
+            saved=wrap([str(byte) for byte in state.save()]),
+            learned=",\n".join(wrap([str(x) for x in of_row.tolist()]) for of_row in sums),
+        )
+        return {"golden": golden, "test": self.text("test", program)}
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:
         """Return what is assumed of a state.

@@ -59,10 +59,10 @@ class Assumed:
 class Part:
     """A capability of the C. What a part does not say is nothing.
 
-    Its module has the name of its template, NAME.c.in. The template has sections, which begin with a line
-    such as `//// source`. `values` fills them. These are written where they are: "macros", "header" and
-    "source" of the model, "before" for what predictions call, "golden" for data and functions of the
-    self-test, "test" for its lines, and "readme". Other sections are the part's own affair.
+    Its template NAME.c.in has sections, which begin with a line such as `//// source`. `values` fills them.
+    These are written where they are: "macros", "header" and "source" of the model, "before" for what
+    predictions call, "golden" for data and functions of the self-test, "test" for its lines, and "readme".
+    Other sections are the part's own affair.
     """
 
     name: ClassVar[str] = ""
@@ -70,6 +70,7 @@ class Part:
     tables: ClassVar[frozenset[str]] = frozenset()  # that a prediction may read
     writes_tables: ClassVar[bool] = False
     stack_bytes: ClassVar[int] = 0  # beside that of a prediction from features, estimated for a Cortex-M
+    row_variable: ClassVar[str] = ""  # where `predicts` keeps the features that it makes
     # Functions behind NAME_: those that firmware calls in place of `predict`, those that flash is counted for
     # as well, and those that have a bound of instructions of their own.
     predicts: ClassVar[tuple[str, ...]] = ()
@@ -102,15 +103,13 @@ class Part:
     def write_tables(self, out: Tables, options: ExportOptions) -> None:
         """Write its tables and definitions, behind those of the clauses."""
 
-    def section(self, which: str, values: dict[str, str]) -> str:
-        """Return a section of its template, filled."""
-        return filled(sections(self.name).get(which, ""), values)
+    def section(self, which: str, program: Program, /, **values: str) -> str:
+        """Return a section of its template, filled with `values` and the name of the model."""
+        return filled(sections(self.name).get(which, ""), named(program) | values)
 
     def text(self, which: str, program: Program) -> str:
         """Return what it adds to the C under the name of a section."""
-        if which not in sections(self.name):
-            return ""
-        return self.section(which, named(program) | self.values(program))
+        return self.section(which, program, **self.values(program)) if which in sections(self.name) else ""
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         """Return the sections "golden" and "test" of the self-test, whose rows are `features`.
@@ -149,10 +148,6 @@ class Part:
 
     def excess(self, program: Program, chip: Target) -> str:
         """Return why it does not fit a chip, nothing if it does."""
-        return ""
-
-    def row_variable(self) -> str:
-        """Return the variable where `predicts` keeps the features that it makes."""
         return ""
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:

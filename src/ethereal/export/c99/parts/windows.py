@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import Tables, comment, filled, wrap
 from ethereal.export.c99.device_rows import NUMBER_TYPES
-from ethereal.export.c99.parts.part import Assumed, Draft, Part, named, sections
+from ethereal.export.c99.parts.part import Assumed, Draft, Part, sections
 from ethereal.features.front_end import FRAME, MEL_BANDS, FrontEnd, header, sines
 from ethereal.model.simplify import drop_unused_kernels
 
@@ -38,6 +38,7 @@ class Windows(Part):
     predicts = ("window", "push")
     bounded = ("push",)
     stack_bytes = 200  # of the kernels, about
+    row_variable = "et_window_row"
     front_end: FrontEnd
 
     @classmethod
@@ -97,11 +98,8 @@ class Windows(Part):
             "window_features": _table(self.front_end.transform(windows)),
             "window_classes": ", ".join(map(str, classes.tolist())),
         }
-        texts = {which: self.section(which, named(program) | values) for which in ("golden", "test")}
+        texts = {which: self.section(which, program, **values) for which in ("golden", "test")}
         return texts | values
-
-    def row_variable(self) -> str:
-        return "et_window_row"
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:
         """Return variables of a stream, with values that stand for all that they can have before a sample.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,47 +20,16 @@ from ethereal.export.c99.layouts import STRAIGHT
 from ethereal.export.c99.layouts.straight import Estimator
 from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
 from ethereal.export.c99.layouts.straight.tree import Builder
-from ethereal.export.c99.parts.part import Draft, Part
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.engine import input_matrix
-from ethereal.model.file import to_file_bytes
 from ethereal.model.output import checks_of, leads
-
-if TYPE_CHECKING:
-    from ethereal.export.c99.program import Program
-    from ethereal.export.options import ExportOptions
 
 _MOST_ROWS = 20_000
 _MOST_CHECKS = 3
 _PLACES = np.arange(0.1, 0.91, 0.05)  # of checks, as shares of all instructions
 _WORST = 0.08  # of the instructions, which all checks together may take. Parts share a little less.
 _LEAST_GAIN = 0.04  # of the instructions of an average row, or no check pays
-
-
-class Early(Part):
-    """Answers clear rows after a part of the clauses. The layout "straight" writes the checks."""
-
-    name = "early"
-
-    @classmethod
-    def of(cls, draft: Draft) -> Early | None:
-        return cls() if draft.model.early else None
-
-    @classmethod
-    def prepared(cls, model: Model, options: ExportOptions) -> Model:
-        if not options.early:
-            return model
-        return answering_early(model, options.rows, options.early, input=options.input)
-
-    def about(self, program: Program) -> str:
-        return f"Clear rows are answered early, as by {program.name}.etm."
-
-    def fills(self, program: Program) -> dict[str, str]:
-        return {"answer": "return et_early(features);"}
-
-    def beside(self, program: Program) -> dict[str, str | bytes]:
-        return {f"{program.name}.etm": to_file_bytes(program.model)}  # which is not the model that was given
 
 
 def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, input: str = "float") -> Model:
