@@ -83,6 +83,15 @@ class Tables:
         )
         self._parts.append(wrap(numbers) + "\n};")
 
+    def lookup(
+        self, macro: str, usual: str, ctype: str, name: str, values: Sequence[int], comment: str
+    ) -> None:
+        """Write a macro of one argument: what is usual if that is given, else it reads a table."""
+        if not usual:
+            self.array(ctype, name, values, comment)
+            usual = f"ET_READ({name}[{macro[macro.index('(') + 1 : -1]}])"
+        self.define(macro, usual)
+
     def records(
         self,
         typedef: str,

@@ -21,8 +21,7 @@ from ethereal.export.c99.ctext import fill, filled, float_literal, wrap
 from ethereal.export.c99.device_rows import NumberType
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.parts.windows import windows_for
-from ethereal.export.c99.program import Program
-from ethereal.export.c99.writer import usual_values
+from ethereal.export.c99.program import Program, usual_values
 from ethereal.export.names import code_span
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ethereal.export.c99.ctext import Tables
 from ethereal.export.c99.device_rows import Slots, make_cells
 from ethereal.export.c99.layouts import FRAMES, Costs, Plan, booleanizing, costs_of_cells, row_bytes
-from ethereal.export.c99.writer import write_tests
+from ethereal.export.c99.program import write_tests
 from ethereal.model.clauses import decode
 
 _FEW_CLAUSES = 6  # not worth a group of their own
