@@ -19,9 +19,16 @@ from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.ctext import Tables
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import Costs, Plan
-from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
-from ethereal.export.c99.layouts.straight.tree import Asked, Block, If, SlotTests, Test
-from ethereal.export.c99.layouts.straight.write import Writer, arrange
+from ethereal.export.c99.layouts.straight import Writer, arrange
+from ethereal.export.c99.layouts.straight.tree import (
+    Asked,
+    Block,
+    If,
+    SlotTests,
+    Test,
+    make_fields,
+    move_votes,
+)
 from ethereal.export.c99.program import make_program
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly

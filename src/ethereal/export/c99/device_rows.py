@@ -359,6 +359,12 @@ class Slots:
             self._known_states[literal] = slot_and_states
         return slot_and_states
 
+    def every_boolean(self, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return rows of the model's Booleans for rows of the used ones. The others are false."""
+        booleans = np.zeros((len(used), self.model.n_booleans), dtype=bool)
+        booleans[:, self.used] = used
+        return booleans
+
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the states of the slots, rows x slots, for rows of the model's Booleans."""
         rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
@@ -506,6 +512,11 @@ def _integers(slots: Slots, f: int) -> NDArray[Any]:
     limits = np.array([slots.scales[f].threshold(t) for t in slots.thresholds_of(f)], dtype=np.int64)
     values = np.concatenate([limits, limits + 1, [kind.low, kind.high, kind.missing]])
     return np.unique(np.clip(values, kind.low, kind.high)).astype(kind.dtype)
+
+
+def bits_of(column: NDArray[np.bool_]) -> int:
+    """Return a column of rows as a number, with a bit per row."""
+    return int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little")
 
 
 def simplified(model: Model) -> Model:

@@ -18,8 +18,7 @@ from ethereal.base.checks import check_number
 from ethereal.export.c99.device_rows import NUMBER_TYPES, Slots, calibration, simplified
 from ethereal.export.c99.layouts import STRAIGHT
 from ethereal.export.c99.layouts.straight import Estimator
-from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
-from ethereal.export.c99.layouts.straight.tree import Builder
+from ethereal.export.c99.layouts.straight.tree import Builder, make_fields, move_votes
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.engine import input_matrix
