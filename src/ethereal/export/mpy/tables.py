@@ -42,7 +42,7 @@ length (u8), and the margin (u32).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -63,13 +63,8 @@ _PRIME = 2147483629
 # Positions of literals fit 16 bits.
 SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ANSWERS, front_ends=WINDOWS)
 _INSTEAD = "Use fewer bins, or leave the layout out."
-_WORDS = replace(
-    SUPPORTS,
-    consumer="MicroPython with the layout redress",
-    n_booleans=1 << 13,
-    instead=_INSTEAD,
-    front_ends=frozenset({None}),
-)
+_WORDS = replace(SUPPORTS, consumer="MicroPython with the layout redress", n_booleans=1 << 13,
+                 instead=_INSTEAD, front_ends=frozenset({None}))  # fmt: skip
 _BANDED = ("bands", "spectrum", "mel")  # in the order in which the runtime reads their bins
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
@@ -105,21 +100,14 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
     if model.fitted is not None:
         feature_map = model.feature_map
         ignore = bool(feature_map.ignores_missing.any())  # of all features, as the runtime has it
-        simple = (
-            not ignore
-            and not feature_map.missing.any()
-            and (np.diff(feature_map.threshold_offsets) == 1).all()
-        )
+        is_plain = not ignore and not feature_map.missing.any()
+        simple = is_plain and (np.diff(feature_map.threshold_offsets) == 1).all()
         flags = 1 + 2 * ignore + 4 * (floats == "float64") + 8 * bool(simple)
         booleanizer = _booleanizer(model, floats)
     head = struct.pack(f"<{model.n_classes}I", *start) + labels + booleanizer
-    sizes = (
-        model.n_features,
-        model.n_booleans,
-        len(model.feature_map.thresholds) if booleanizer else 0,
-        30 + len(head),
-    )
-    body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
+    n_thresholds = len(model.feature_map.thresholds) if booleanizer else 0
+    sizes = model.n_classes, model.n_features, model.n_booleans, n_thresholds, 30 + len(head)
+    body = struct.pack("<BBHHIIII", flags, kind, levels, *sizes) + head + clauses
     body += b"" if model.front_end is None else _record(model.front_end)
     body += _unknown(model)
     return magic + struct.pack("<I", checksum(body)) + body
@@ -204,10 +192,15 @@ def _clauses(model: Model) -> bytes:
                         f"Clause {members[0]} has weight {weight} for class {model.classes.tolist()[c]!r}. "
                         "MicroPython tables hold 16 bits. Use smaller weights."
                     )
-                data += struct.pack("<Bh", c, weight)
+            data += packed_votes(dict(votes))
             data += struct.pack("<H", len(part)) + b"".join(part)
     data.append(0)
     return bytes(data)
+
+
+def packed_votes(votes: Mapping[int, int]) -> bytes:
+    """Return classes with their weights."""
+    return b"".join(struct.pack("<Bh", *vote) for vote in votes.items())
 
 
 def _words(model: Model) -> bytes:
@@ -276,10 +269,8 @@ def _position(literal: int) -> int:
 
 
 def _steps(literals: list[int]) -> bytes:
-    steps = []
-    at = 0
-    for literal in literals:
-        position = _position(literal)
+    steps, at = [], 0
+    for position in map(_position, literals):
         while position - at > 255:
             stone = (at // _STONE + 1) * _STONE
             steps.append(stone - at)
