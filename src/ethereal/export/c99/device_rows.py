@@ -252,9 +252,8 @@ class Slots:
         self.model = model
         self.n_new_classes = n_new_classes  # that are yet to be learned
         self.kind = kind
-        used = np.unique(model.clauses.boolean)
         by_feature: dict[int, list[int]] = defaultdict(list)
-        for b in used.tolist():
+        for b in np.unique(model.clauses.boolean).tolist():
             by_feature[int(model.feature_map.feature[b])].append(b)
         self.slots: list[Slot] = []
         for feature, booleans in by_feature.items():
@@ -264,36 +263,15 @@ class Slots:
         # The used Booleans in the order of the slots.
         self.used = np.array([b for slot in self.slots for b in slot.booleans], dtype=np.int64)
         self.bases = np.cumsum([0, *(len(slot.booleans) for slot in self.slots)])  # the first of each slot
-
-    @property
-    def n_slots(self) -> int:
-        """Number of slots."""
-        return len(self.slots)
-
-    @property
-    def n_singles(self) -> int:
-        """Number of slots before the first that is not a single Boolean."""
-        return next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
-
-    @property
-    def n_booleans(self) -> int:
-        """Number of used Booleans."""
-        return len(self.used)
-
-    @property
-    def is_level(self) -> bool:
-        """Whether every Boolean is `state > position`."""
-        return all(slot.kind != "bin" for slot in self.slots)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether every slot is one Boolean."""
-        return self.is_level and self.n_slots == self.n_booleans
-
-    @property
-    def accepts_missing(self) -> bool:
-        """Whether a feature that is looked at may be missing."""
-        return any(self.model.feature_map.accepts_missing(slot.feature) for slot in self.slots)
+        self.n_slots, self.n_booleans = len(self.slots), len(self.used)
+        # Slots before the first that is not a single Boolean.
+        self.n_singles = next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
+        # Whether every Boolean is `state > position`, and whether every slot is one Boolean.
+        self.is_level = all(slot.kind != "bin" for slot in self.slots)
+        self.is_binary = self.is_level and self.n_slots == self.n_booleans
+        # Whether a feature that is looked at may be missing.
+        accepts = model.feature_map.accepts_missing
+        self.accepts_missing = any(accepts(slot.feature) for slot in self.slots)
 
     @cached_property
     def refused_features(self) -> list[int]:

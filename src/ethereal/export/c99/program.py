@@ -324,8 +324,8 @@ def _model_values(program: Program) -> dict[str, str]:
     n_at_once, tables = program.c_layout.rows_per_call, program.tables
     return {
         "about": "\n".join(f" * {comment(line)}" for line in program.about.splitlines()),
-        "checksum": f"{tables.checksum:08X}",
-        "sums_checksum": f"{tables.sums_checksum:08X}",
+        "checksum": f"{tables.checksum(True):08X}",
+        "sums_checksum": f"{tables.checksum(False):08X}",
         "input": "uint8_t" if program.model.fitted is None else program.input.ctype,
         "tasks": "The functions" if program.ram_bytes == 0 else "All other functions",
         "row_words": str(program.row_bytes // 4),

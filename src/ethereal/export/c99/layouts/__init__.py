@@ -6,7 +6,7 @@ A new layout is a folder with a function `plan` and its runtime header, and an e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
@@ -83,21 +83,15 @@ class CLayout:
         return (None, *self.smaller) if clause_bytes is None else (clause_bytes,)
 
 
-_SHORT_VOTES = (1 << 15) - 1
-COMPACT = CLayout(
-    "compact",
-    "the least flash",
-    Supports(
-        "layout compact", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, front_ends=WINDOWS, outputs=ANSWERS
-    ),
-    code_bytes=1200,
-)
+_ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ANSWERS)
+_ALL = replace(_ROWS, front_ends=WINDOWS)
+_LEARNING = replace(_ALL, consumer="an export that learns", n_classes=255, outputs=Supports.outputs)
+_MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
+COMPACT = CLayout("compact", "the least flash", replace(_ALL, consumer="layout compact"), code_bytes=1200)
 FAST = CLayout(
     "fast",
     "quickest for one row",
-    Supports(
-        "layout fast", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, front_ends=WINDOWS, outputs=ANSWERS
-    ),
+    replace(_ALL, consumer="layout fast"),
     code_bytes=1200,
     singles_first=True,
     smaller=(0,),
@@ -105,24 +99,14 @@ FAST = CLayout(
 STRAIGHT = CLayout(
     "straight",
     "the fewest instructions, as code without tables",
-    Supports(
-        "layout straight",
-        n_classes=256,
-        n_literals=1 << 13,  # the code takes some ten bytes per literal, and compilers some milliseconds
-        heaviest_vote=_SHORT_VOTES,
-        front_ends=WINDOWS,
-        outputs=ANSWERS,
-        early=True,
-    ),
+    replace(_ALL, consumer="layout straight", n_classes=256, n_literals=_MOST_LITERALS, early=True),
     code_bytes=100,
     has_rows=False,
 )
 SLICED = CLayout(
     "sliced",
     "quickest for 32 rows at once",
-    Supports(
-        "layout sliced", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, longest_clause=256, outputs=ANSWERS
-    ),
+    replace(_ROWS, consumer="layout sliced", longest_clause=256),
     code_bytes=1700,
     rows_per_call=32,
 )
@@ -130,13 +114,7 @@ SLICED = CLayout(
 REDRESS = CLayout(
     "redress",
     "the paper's words",
-    Supports(
-        "layout redress",
-        n_classes=1 << 16,
-        n_booleans=1 << 13,  # that a word can number
-        heaviest_vote=_SHORT_VOTES,
-        outputs=ANSWERS,
-    ),
+    replace(_ROWS, consumer="layout redress", n_booleans=1 << 13),  # that a word can number
     code_bytes=700,
     by_name=True,
 )
@@ -144,13 +122,7 @@ REDRESS = CLayout(
 BRANCHES = CLayout(
     "branches",
     "code without tables that tells which clauses fire, for learning",
-    Supports(
-        "an export that learns",
-        n_classes=255,
-        n_literals=STRAIGHT.supports.n_literals,
-        heaviest_vote=_SHORT_VOTES,
-        front_ends=WINDOWS,
-    ),
+    replace(_LEARNING, n_literals=_MOST_LITERALS),
     code_bytes=1900,
     learns=True,
     has_rows=False,
@@ -159,9 +131,7 @@ BRANCHES = CLayout(
 LISTS = CLayout(
     "lists",
     "clauses one after the other, for learning",
-    Supports(
-        "an export that learns", n_classes=255, longest_clause=255, heaviest_vote=1 << 19, front_ends=WINDOWS
-    ),
+    replace(_LEARNING, longest_clause=255, heaviest_vote=1 << 19),
     code_bytes=1900,
     learns=True,
     headers=("runtime/votes", "runtime/learn", "layouts/lists/lists"),

@@ -99,9 +99,8 @@ class Learn(Part):
         out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
         out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
         if learning.anchors:
-            out.array(
-                "uint8_t", "et_anchors", b"".join(learning.anchors), "general rows: class and clause bits"
-            )
+            note = "general rows: class and clause bits"
+            out.array("uint8_t", _ANCHORS, b"".join(learning.anchors), note)
 
     def values(self, program: Program) -> dict[str, str]:
         learning = self.learning

@@ -94,7 +94,7 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         costs=_costs(slots, tables) if cells is None else costs_of_cells(slots),
         unfolds=tables.nodes is not None and not slots.is_binary,
         reads_states=tables.masks is not None,
-        may_fuse=tables.masks is not None and tables.masks.is_one_block,
+        may_fuse=tables.masks is not None and len(tables.masks.words) == 1,  # each state is read once
     )
 
 
@@ -271,11 +271,6 @@ class Masks:
         """Size of the tables."""
         tables = 4 * self.words.size + 4 * self.lanes.size
         return tables + 2 * len(self.votes) + 2 * len(self.bias) * bool(self.bias.any())
-
-    @property
-    def is_one_block(self) -> bool:
-        """Whether each state is read once, so that it can be used as soon as it is known."""
-        return len(self.words) == 1
 
 
 def make_masks(slots: Slots, clauses: Sequence[SlotClause], rows: NDArray[np.bool_]) -> list[Masks]:
