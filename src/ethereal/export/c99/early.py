@@ -117,9 +117,7 @@ class _Trial:
     """Tries places of checks on the rows that were given."""
 
     def __init__(self, model: Model, fires: NDArray[np.bool_], loss: float, input: str) -> None:
-        self._model = model
-        self._loss = loss
-        self._n_rows = len(fires)
+        self._model, self._loss, self._n_rows = model, loss, len(fires)
         slots = Slots(model, kind=NUMBER_TYPES[input])
         code = Builder(slots, calibration(model, slots, None)).build()
         fields = make_fields([code])
@@ -131,9 +129,7 @@ class _Trial:
         groups = [list(item.clauses) for item in code.items]
         costs = [estimator.instructions(item, code.weight) for item in code.items]
         votes = [fires[:, group].astype(np.float32) @ weights[group] for group in groups]
-        spread = [
-            float((of_group - of_group.mean(axis=1, keepdims=True)).var(axis=0).sum()) for of_group in votes
-        ]
+        spread = [float((each - each.mean(axis=1, keepdims=True)).var(axis=0).sum()) for each in votes]
         order = np.argsort([-one / cost for one, cost in zip(spread, costs, strict=True)], kind="stable")
         always = sorted(set(range(model.n_clauses)) - {i for group in groups for i in group})
         self._order = always + [i for g in order for i in groups[g]]
@@ -165,19 +161,16 @@ class _Trial:
         if checks is None:
             return None
         ordered = self._model._with(clauses=self._model.clauses.take(self._order))
-        deployment = (
-            self._model.deployment
-        )  # whose layout may be another one, but early answers need "straight"
-        bounds = None if deployment is None else replace(deployment, layout=None, clause_bytes=None)
+        bounds = self._model.deployment
+        if bounds is not None:  # its layout may be another one, but early answers need "straight"
+            bounds = replace(bounds, layout=None, clause_bytes=None)
         return ordered._with(early=checks_of(checks, ordered.n_clauses), deployment=bounds)
 
     def _mean(self, chosen: tuple[int, ...], clear: list[NDArray[np.bool_]]) -> float:
         """Return the instructions of an average row with these checks."""
         left, cost = np.ones(self._n_rows, dtype=bool), self._full
         for i in chosen:
-            cost += self._check * float(left.mean())
-            is_answered = left & clear[i]
             saved = self._full - self._places[i].instructions
-            cost -= saved * float(is_answered.mean())
+            cost += self._check * float(left.mean()) - saved * float((left & clear[i]).mean())
             left &= ~clear[i]
         return cost

@@ -1,42 +1,6 @@
 """A Model as one small block of bytes that MicroPython runs in place, in few steps of the interpreter.
 
-All numbers are little-endian. The block:
-
-    4s   b"ETB1"
-    u32  checksum: the rest of the block, read as 64-byte pieces of a number, modulo 2147483629
-    u8   sum of 1: there is a Booleanizer, 2: NaN is ignored where a feature has no Boolean for it,
-         4: thresholds are float64, else float32, 8: every feature has one threshold, and none may be missing
-    u8   kind of labels: 0 text, 1 integer, 2 float, 3 Boolean
-    u16  levels, the bits of a class sum in a batch          u16  classes
-    u32  features     u32  Booleans     u32  thresholds      u32  where the clauses begin
-    u32  per class: what its sum in a batch begins with
-         per class: length (u8) and UTF-8 text of its label
-         with a Booleanizer:
-    u16    per feature: 4 * thresholds + 2 * one-hot + has a Boolean for missing, then 65535
-    f32/64 per threshold
-         the clauses
-
-**Positions.** A literal `l` (Booleans, then their negations) has position `l + 1 + l // 254`. Positions 0,
-255, 510, ... hold a literal that is always true. A clause is the steps between the ascending positions of its
-literals, one byte each, from position 0, then a 0. A step longer than 255 goes by way of the literals that
-are always true, so that no step needs a second byte or a test.
-
-**Buckets.** The clauses come in groups of equal votes, with a 0 byte behind the last. A group has the number
-of votes (u8), per vote its class (u8) and weight (i16), and the number of buckets (u16). A bucket has the
-position of a literal that all its clauses share (u16), its length in bytes (u16), and its clauses without
-that literal. A bucket is skipped when its literal is false. Position 0 gathers the clauses that share none.
-
-**Batches** only count upwards. A negative vote adds the rows in which its clause does not fire. So the sum of
-class `c` begins at (largest total of negative votes of any class) - (that of `c`), and all sums are too large
-by the same amount.
-
-**Words.** With the layout "redress" the block begins with b"ETW1", and the clauses are the paper's words: how
-many each class has (u32), and then the words (u16). `ethereal.model.codes.redress` describes them.
-
-**Windows.** A model of raw windows has more bytes at the end, see `_record`.
-
-**Unknown.** A model that may leave a row unanswered has more bytes at the end: the label of such rows, its
-length (u8), and the margin (u32).
+docs/codes.md describes the bytes.
 """
 
 from __future__ import annotations

@@ -124,17 +124,13 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str | byt
     for part in program.parts:
         files |= part.beside(program)
     if project.self_test is not None:
-        test = fill("test.c", values)
-        files[filled(project.self_test, values)] = (
-            test + fill("test_main.c", values) if project.has_main else test
-        )
+        main = fill("test_main.c", values) if project.has_main else ""
+        files[filled(project.self_test, values)] = fill("test.c", values) + main
     for name, text in texts_for(project.texts, {part.name for part in program.parts}).items():
         path = filled(project.places.get(name, name.removesuffix(".in")), values)
-        if path.lower() in {file.lower() for file in files}:
-            raise ValueError(
-                f"name is {program.name!r}, but the project has a file {path!r} of its own. "
-                f"How about 'model_{program.name}'?"
-            )
+        if path.lower() in map(str.lower, files):
+            taken = f"the project has a file {path!r} of its own"
+            raise ValueError(f"name is {program.name!r}, but {taken}. How about 'model_{program.name}'?")
         files[path] = filled(text, values) if name.endswith(".in") else text
     return files
 

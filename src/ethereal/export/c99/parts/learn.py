@@ -137,9 +137,9 @@ class Learn(Part):
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         """Return golden calls: rows are taught, and sums and bytes must be the host's."""
-        state, n_classes = State(replace(self.learning)), self.learning.n_classes
+        state = State(replace(self.learning))
         rows = packed(program.slots.model.clauses.fires(program.device_booleans(features)))
-        classes = [int(c) for c in (np.arange(len(rows)) // 2 + 1) % n_classes]
+        classes = [(i // 2 + 1) % self.learning.n_classes for i in range(len(rows))]
         sums, moves = [], []
         for i, class_ in enumerate(classes):  # every row twice, so that those which check find a gain
             state.keep(class_, rows[i // 2])
