@@ -154,12 +154,18 @@ def texts_for(texts: dict[str, str], parts: Collection[str]) -> dict[str, str]:
 _NAMES_OF_PARTS = frozenset(part.name for part in PARTS)
 
 
+_STACK_BESIDE = 1024  # for printing, drivers and the frames of interrupts
+_STACK_STEP = 256
+
+
 def values_of(program: Program) -> dict[str, str]:
     """Return what the templates of all projects are filled with."""
     model, name = program.model, program.name
     features, sums = golden_rows(program, program.options.rows)
     # Classes that nobody taught yet.
     sums = np.pad(sums, ((0, 0), (0, program.slots.n_new_classes)), constant_values=NEVER)
+    # Of a task that runs the self-test: its own variables, a prediction, and printing.
+    stack = program.stack_bytes + 4 * sums.shape[1] + 2 * len(features) + _STACK_BESIDE
     is_single = program.options.single_header
     parse = "parseInt" if model.fitted is None else "parseFloat"
     read_one, numbers = f"features[i] = ({name}_input)Serial.{parse}();", ""
@@ -167,6 +173,7 @@ def values_of(program: Program) -> dict[str, str]:
         numbers = f"static float numbers[{name.upper()}_FEATURES];\n"
         read_one = f"numbers[i] = Serial.parseFloat();\n    {name}_convert(numbers, features);"
     runtime = sorted(file for file in program.files if file.startswith("ethereal"))
+    note = "runtime, the same for every model of a layout"
     golden, tests = "", ""
     values = usual_values(program)
     for part in program.parts:
@@ -185,29 +192,16 @@ def values_of(program: Program) -> dict[str, str]:
         "tests": tests,
         "more": "".join(part.text("readme", program) for part in program.parts),
         "n_rows": str(len(features)),
-        "rows": table(features),
-        "sums": table(sums),
-        "main_stack": str(_main_stack(program, len(features))),
+        "rows": _table(features),
+        "sums": _table(sums),
+        "main_stack": str(-(-stack // _STACK_STEP) * _STACK_STEP),
         "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
         "sources": "" if is_single else f"{name}.c",
         "library": "INTERFACE" if is_single else f"STATIC {name}.c",
         "scope": "INTERFACE" if is_single else "PUBLIC",
-        "model_files": f"`{name}.h`" if is_single else f"`{name}.h`, `{name}.c`",
-        "runtime_files": "".join(
-            f"| `{file}` | runtime, the same for every model of a layout |\n" for file in runtime
-        ),
+        "model_files": f"`{name}.h`" + ("" if is_single else f", `{name}.c`"),
+        "runtime_files": "".join(f"| `{file}` | {note} |\n" for file in runtime),
     }
-
-
-_STACK_BESIDE = 1024  # for printing, drivers and the frames of interrupts
-_STACK_STEP = 256
-
-
-def _main_stack(program: Program, n_rows: int) -> int:
-    """Return the stack of a task that runs the self-test: its own variables, a prediction, and printing."""
-    n_classes = len(program.class_names)
-    needed = program.stack_bytes + 4 * n_classes + 2 * n_rows + _STACK_BESIDE
-    return -(-needed // _STACK_STEP) * _STACK_STEP
 
 
 def _numbered(texts: Sequence[str]) -> str:
@@ -253,12 +247,8 @@ def warn_of_float64(model: Model) -> None:
 
 
 def _warn_of_coarse_integers(program: Program, rows: ArrayLike | None) -> None:
-    model = program.model
-    coarse = [
-        f"{name!r} to steps of {1 / scale.factor:g}"
-        for name, scale in zip(model.input_names, program.scales, strict=False)
-        if not scale.is_exact
-    ]
+    scales = zip(program.model.input_names, program.scales, strict=False)
+    coarse = [f"{name!r} to steps of {1 / each.factor:g}" for name, each in scales if not each.is_exact]
     if coarse:
         more = f" and {len(coarse) - 5} more" if len(coarse) > 5 else ""
         warnings.warn(
@@ -279,14 +269,13 @@ def _changes(program: Program, rows: ArrayLike | None) -> str:
     return f"{n} of the {len(host)} rows given get another class than on the host."
 
 
-def table(rows: NDArray[Any]) -> str:
+def _table(rows: NDArray[Any]) -> str:
     """Return rows of numbers in C."""
-    return ",\n".join(
-        wrap([str(x) if isinstance(x, int) else float_literal(x) for x in row]) for row in rows.tolist()
-    )
+    texts = ([str(x) if isinstance(x, int) else float_literal(x) for x in row] for row in rows.tolist())
+    return ",\n".join(map(wrap, texts))
 
 
-def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) -> NDArray[Any]:
+def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int) -> NDArray[Any]:
     """Return rows of features on, just above and just below the thresholds, some missing.
 
     For a model of windows these are a few windows instead.
@@ -297,12 +286,10 @@ def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int = _N_ROWS) 
 
 
 def _near_thresholds(model: Model, kind: NumberType, n_rows: int) -> NDArray[Any]:
-    rng = np.random.default_rng(0)
-    shape = (n_rows, model.n_features)
+    rng, shape = np.random.default_rng(0), (n_rows, model.n_features)
     if model.fitted is None:
         return rng.integers(0, 2, shape).astype(bool)
-    rows = np.zeros(shape)
-    missing = np.zeros(shape, dtype=bool)
+    rows, missing = np.zeros(shape), np.zeros(shape, dtype=bool)
     for f in range(model.n_features):
         thresholds = model.feature_map.thresholds_of(f)
         if len(thresholds):
