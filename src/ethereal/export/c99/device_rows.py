@@ -300,9 +300,9 @@ class Slots:
     @cached_property
     def clauses(self) -> list[SlotClause]:
         """Clauses that can vote, in terms of the used Booleans."""
+        over = self.model.clauses.over(self.used)
         return [
-            SlotClause(clause.literals, tuple(Vote(*vote) for vote in clause.weights.items()))
-            for clause in self.model.clauses.over(self.used)
+            SlotClause(each.literals, tuple(Vote(*vote) for vote in each.weights.items())) for each in over
         ]
 
     def states_of(self, literal: int) -> tuple[int, frozenset[int]]:
@@ -326,14 +326,13 @@ class Slots:
         rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots):
             columns = booleans[:, slot.booleans]
-            if slot.kind == "bin":
-                # If no used bin is true, take a state that makes none of them true.
-                rest = set(range(slot.n_states)).difference(*slot.true_states)
-                rows[:, s] = min(rest, default=0)
-                for i, states in enumerate(slot.true_states):
-                    rows[columns[:, i], s] = min(states)
-            else:
+            if slot.kind != "bin":
                 rows[:, s] = columns.sum(axis=1)
+                continue
+            # If no used bin is true, take a state that makes none of them true.
+            rows[:, s] = min(set(range(slot.n_states)).difference(*slot.true_states), default=0)
+            for column, states in zip(columns.T, slot.true_states, strict=True):
+                rows[column, s] = min(states)
         return rows
 
     def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -457,7 +456,7 @@ def _floats(slots: Slots, f: int) -> NDArray[np.float32]:
 
 def _integers(slots: Slots, f: int) -> NDArray[Any]:
     kind = slots.kind
-    limits = np.array([slots.scales[f].threshold(t) for t in slots.thresholds_of(f)], dtype=np.int64)
+    limits = np.array(list(map(slots.scales[f].threshold, slots.thresholds_of(f))), dtype=np.int64)
     values = np.concatenate([limits, limits + 1, [kind.low, kind.high, kind.missing]])
     return np.unique(np.clip(values, kind.low, kind.high)).astype(kind.dtype)
 

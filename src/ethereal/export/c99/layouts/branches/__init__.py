@@ -36,10 +36,10 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     """Arrange the clauses of `slots`, in the same way whatever bytes there are."""
     n_classes, n_clauses = slots.model.n_classes, len(slots.clauses)
     typical = rows()
-    voting = [
-        SlotClause(clause.literals, (*_whole(clause.votes), Vote(n_classes + j, 1)))
-        for j, clause in enumerate(slots.clauses)
-    ]
+    voting = []
+    for j, clause in enumerate(slots.clauses):
+        votes = (Vote(vote.class_, vote.weight // SIXTEENTHS) for vote in clause.votes)
+        voting.append(SlotClause(clause.literals, (*votes, Vote(n_classes + j, 1))))
     code = Builder(slots, typical, voting, n_classes + n_clauses).build()
     fields = _fields(code, n_classes, n_clauses)
     move_votes(code, fields)
@@ -57,10 +57,6 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         _BitWriter(slots, fields).write(out, [code])
 
     return Plan(write, None, Costs(costs.instructions + learned, stack, costs.code_bytes))
-
-
-def _whole(votes: Sequence[Vote]) -> list[Vote]:
-    return [Vote(vote.class_, vote.weight // SIXTEENTHS) for vote in votes]
 
 
 def _fields(code: Block, n_classes: int, n_clauses: int) -> Fields:

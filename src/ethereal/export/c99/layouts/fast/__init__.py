@@ -64,12 +64,6 @@ class FastTables:
         """Size of the tables."""
         return sum(part.bytes for part in (self.masks, self.lists, self.nodes) if part is not None)
 
-    def bias(self, n_classes: int) -> NDArray[np.int64]:
-        """What class sums begin with."""
-        zero = np.zeros(n_classes, dtype=np.int64)
-        masks = zero if self.masks is None else self.masks.bias
-        return masks + (zero if self.lists is None else self.lists.bias(n_classes))
-
     @property
     def flash_bytes(self) -> int:
         """The tables and, estimated on a Cortex-M7, the code that reads them."""
@@ -116,10 +110,16 @@ def fast_tables(slots: Slots, rows: NDArray[np.bool_], max_bytes: int | None = N
     `max_bytes` bounds the tables with their code if possible. Without it, tables that take twice the bytes
     must save 30 % of a row's instructions, Booleanizing included.
     """
-    booleanize, none = booleanizing(slots), FastTables()
+    booleanize = booleanizing(slots)
     if (known := _found.get(slots)) is None or not np.array_equal(known[0], rows):
         known = _found[slots] = rows, _candidates(slots, rows)
-    return min(known[1], key=lambda one: _rank(one, booleanize, max_bytes), default=none)
+
+    def rank(tables: FastTables) -> tuple[float, float]:
+        if max_bytes is None:
+            return 0, tables.flash_bytes * (tables.instructions + booleanize) ** _WORTH
+        return max(0, tables.flash_bytes - max_bytes), tables.instructions
+
+    return min(known[1], key=rank, default=FastTables())
 
 
 def most_cell_bytes(tables: FastTables, slots: Slots, max_bytes: int | None) -> int:
@@ -129,12 +129,6 @@ def most_cell_bytes(tables: FastTables, slots: Slots, max_bytes: int | None) -> 
     booleanize = booleanizing(slots)
     quicker = (tables.instructions + booleanize) / (reading_a_cell(slots.n_slots) + booleanize)
     return int(tables.bytes * max(1.0, quicker**_WORTH))
-
-
-def _rank(tables: FastTables, booleanize: float, max_bytes: int | None) -> tuple[float, float]:
-    if max_bytes is None:
-        return 0, tables.flash_bytes * (tables.instructions + booleanize) ** _WORTH
-    return max(0, tables.flash_bytes - max_bytes), tables.instructions
 
 
 def _candidates(slots: Slots, rows: NDArray[np.bool_]) -> list[FastTables]:
@@ -160,16 +154,17 @@ def _candidates(slots: Slots, rows: NDArray[np.bool_]) -> list[FastTables]:
 
 def _write_fast(out: Tables, slots: Slots, tables: FastTables) -> None:
     """Write all tables."""
-    votes = [
-        *(tables.masks.votes if tables.masks else ()),
-        *(tables.nodes.form.votes if tables.nodes else ()),
-    ]
+    votes = (tables.masks.votes if tables.masks else []) + (tables.nodes.form.votes if tables.nodes else [])
     is_small = slots.model.n_classes <= 256 and all(abs(v.weight) < 128 for v in votes)
     bits = 8 if is_small else 16
     fields = [(f"uint{bits}_t", "class_"), (f"int{bits}_t", "weight")]
     out.define("ET_USES_LEADING_ZEROS", int(tables.masks is not None))
     _write_masks(out, tables.masks, fields)
-    bias = tables.bias(slots.model.n_classes)
+    bias = np.zeros(slots.model.n_classes, dtype=np.int64)  # what class sums begin with
+    if tables.masks is not None:
+        bias += tables.masks.bias
+    if tables.lists is not None:
+        bias += tables.lists.bias(len(bias))
     if bias.any():
         is_short = np.abs(bias).max() < 1 << 15
         out.array("int16_t" if is_short else "int32_t", "et_bias", bias, "per class: the sum to begin with")
@@ -633,10 +628,8 @@ class Tree:
 
     def __init__(self, truth: list[int], may_end: frozenset[int]) -> None:
         self.roots: list[Node] = []
-        self.passed = 0.0  # inner nodes whose literal is true
-        self.skipped = 0.0  # inner nodes whose literal is false
-        self.last_looked_at = 0.0  # last literals of clauses
-        self.votes_cast = 0.0
+        # Inner nodes whose literal is true, and false. Last literals of clauses, and votes.
+        self.passed = self.skipped = self.last_looked_at = self.votes_cast = 0.0
         self._truth = truth  # literal -> bit set of the rows in which it is true
         self._may_end = None if len(may_end) == len(truth) else may_end  # None: every literal
 
@@ -716,11 +709,8 @@ class Tree:
         ends = self._may_end
         if ends is None or literal not in ends:
             return True
-        return all(
-            len(literals) == 1 or not ends.isdisjoint(literals - {literal})
-            for literals, _ in rest
-            if literal in literals
-        )
+        with_it = (literals for literals, _ in rest if literal in literals)
+        return all(len(each) == 1 or not ends.isdisjoint(each - {literal}) for each in with_it)
 
 
 def build_tree(clauses: Sequence[SlotClause], rows: NDArray[np.bool_], may_end: NDArray[np.bool_]) -> Tree:

@@ -330,9 +330,8 @@ class Writer:
 
     def _parts(self, block: Block, read: int | None = None) -> list[str]:
         """Write the functions of a block, and return the lines that call them."""
-        lines = self._votes(block.votes, "sums[{}]")
+        lines, n_tests = self._votes(block.votes, "sums[{}]"), 0
         group: list[If] = []
-        n_tests = 0
         for item in block.items:
             if group and n_tests + item.n_tests > _PART:
                 lines.append(self._function(group))
@@ -365,14 +364,9 @@ class Writer:
         inside = self._inner(code, None)
         if any(line.lstrip().startswith("x = ") for line in inside):
             lines.append("et_number x; /* a feature that is asked for again */")
-        given = range(self._n_kept, len(first)) if first != self._words else ()
-        lines += [
-            "",
-            *(f"sums[{w}] = {first[w]};" for w in given),
-            *(f"ET_HIDE(s{w});" for w in kept),
-            *inside,
-        ]
-        return [*lines, "", *(f"sums[{w}] = s{w};" for w in kept)]
+        others = range(self._n_kept, len(first)) if first != self._words else ()
+        lines += ["", *(f"sums[{w}] = {first[w]};" for w in others), *(f"ET_HIDE(s{w});" for w in kept)]
+        return [*lines, *inside, "", *(f"sums[{w}] = s{w};" for w in kept)]
 
     def _inner(self, block: Block, read: int | None) -> list[str]:
         """Return votes, and questions one after the other. The first of them finds feature `read` in x."""

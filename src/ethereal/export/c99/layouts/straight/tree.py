@@ -89,10 +89,7 @@ def _tests(s: int, slot: Slot) -> list[Test]:
     if slot.kind == "level" and not slot.thresholds:
         return [Test(s, slot.feature, "true", 0.0, 0b10)]
     above = (1 << (len(slot.thresholds) + 1)) - 1
-    tests = [
-        Test(s, slot.feature, "above", t, above & ~((1 << (i + 1)) - 1))
-        for i, t in enumerate(slot.thresholds)
-    ]
+    tests = [Test(s, slot.feature, "above", t, above & (-2 << i)) for i, t in enumerate(slot.thresholds)]
     if slot.missing_state:
         tests.append(Test(s, slot.feature, "missing", 0.0, 1 << slot.missing_state))
     return tests
