@@ -46,11 +46,6 @@ class NumberType:
     high: int = 0
     missing: int = 0  # the value that stands for a missing one
 
-    def ends(self, accepts_missing: bool) -> tuple[int, int]:
-        """Return the smallest and largest integer that a value can become."""
-        low = self.low + (accepts_missing and self.missing == self.low)
-        return low, self.high - (accepts_missing and self.missing == self.high)
-
 
 NUMBER_TYPES: dict[str, NumberType] = {
     "float": NumberType("float", "float", "int32_t", "f4"),
@@ -132,7 +127,8 @@ def find_scale(
       ...
     ValueError: Feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
     """
-    low, high = kind.ends(accepts_missing)
+    low = kind.low + (accepts_missing and kind.missing == kind.low)
+    high = kind.high - (accepts_missing and kind.missing == kind.high)
     if not thresholds:
         return Scale(0.0, 0, low, high)
     needed = max(_exponent_of(t) for t in thresholds)

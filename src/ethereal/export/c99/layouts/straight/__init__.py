@@ -275,7 +275,7 @@ class Writer:
 
     def _values(self) -> tuple[str, list[str]]:
         """Return a type, and the sum of each class in it. Sums with one offset compare as they are."""
-        is_plain = self._fields.has_one_offset
+        is_plain = len({place.offset for place in self._fields.of_class}) == 1
         values = [value_of(field) if is_plain else sum_of(field) for field in self._fields.of_class]
         return "uint32_t" if is_plain else "int32_t", values
 

@@ -370,11 +370,6 @@ class Fields:
     n_words: int
     n_bits: int = 0  # of the fields at the end, which are a bit each and are not sums
 
-    @property
-    def has_one_offset(self) -> bool:
-        """Whether fields can be compared as they are."""
-        return len({place.offset for place in self.of_class}) == 1
-
     def words(self, votes: Sequence[int]) -> list[int]:
         """Return what votes add to each word.
 
