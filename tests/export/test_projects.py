@@ -12,8 +12,8 @@ import pytest
 
 from ethereal import export
 from ethereal.export import projects
-from ethereal.export.projects import PROJECTS, find_project
-from ethereal.export.projects.writer import texts_for
+from ethereal.export.projects import PROJECTS
+from ethereal.export.projects.writer import find_project, texts_for
 from random_models import random_model
 
 
@@ -65,7 +65,7 @@ def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     )
     (board / "about.in").write_text("@name@ has @classes@ classes in the layout @layout@")
     (board / "start.c").write_text("/* @kept@ */")
-    monkeypatch.setattr(projects, "_HOME", board.parent)
+    monkeypatch.setattr(projects, "HOME", board.parent)
     monkeypatch.setattr(projects, "PROJECTS", (*PROJECTS, "my_board"))
     model, _ = random_model(1, n_classes=3)
     folder = export.project(model, tmp_path / "out", "my_board", name="gate")

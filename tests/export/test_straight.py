@@ -17,9 +17,16 @@ from ethereal import Booleanizer, Model
 from ethereal.device import measure
 from ethereal.export import choose, make_program
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts.straight.fields import bounds, make_fields, move_votes
-from ethereal.export.c99.layouts.straight.tree import Asked, Block, Builder, SlotTests
-from ethereal.export.c99.layouts.straight.write import arrange
+from ethereal.export.c99.layouts.straight import arrange
+from ethereal.export.c99.layouts.straight.tree import (
+    Asked,
+    Block,
+    Builder,
+    SlotTests,
+    bounds,
+    make_fields,
+    move_votes,
+)
 from ethereal.model.engine import booleans_of
 from ethereal.model.needs import NotSupported
 from ethereal.tuning import priced

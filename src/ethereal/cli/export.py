@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,12 +18,13 @@ from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import AsJson, ModelFile, grouped, was_given
 from ethereal.datasets.options import RowsOptions
-from ethereal.export.options import ExportOptions, Kept, ProgramOptions
-from ethereal.export.projects import PROJECTS, find_project
+from ethereal.export.options import ExportOptions, Kept
+from ethereal.export.projects import PROJECTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ethereal.export.c99.program import Program
     from ethereal.model import Model
 
 _EXECUTED = 64  # rows that an exported program is executed on
@@ -69,7 +70,7 @@ def export(
     with reported():
         from ethereal.base.atomic import written_files
         from ethereal.datasets.reading import read
-        from ethereal.export import answering_early, micropython, project
+        from ethereal.export import answering_early
         from ethereal.model import Model
 
         given, executed = _given(context, to, options, package), None
@@ -81,17 +82,13 @@ def export(
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
-        write, takes = micropython if to == "micropython" else project, {}
-        if to != "micropython":
-            board = to.replace("-", "_")
-            takes = _takes(machine, given | find_project(board).fixed, board, executed)
-            given["name_of_project"] = board
         is_module = to == "micropython"
         what = "be the name of a module" if is_module else "begin names in C"
         prefix = _identifier(name or model.stem, is_module)
         if name is not None and prefix != name:
             raise ValueError(f"--name is {name!r}, which cannot {what}. Say --name {prefix}")
-        path = write(machine, out or Path(f"{model.stem}-{to}"), name=prefix, **given)
+        given["name"] = prefix
+        path, takes = _written(machine, to, out or Path(f"{model.stem}-{to}"), given, executed)
         files = written_files(path)
     if name is None and prefix != model.stem:
         say(
@@ -139,6 +136,8 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
         lacks, fixed = {each.name for each in fields(ExportOptions)} - {"force", "layout"}, {}
         lacks -= {each.name for each in fields(LearnOptions)}
     else:
+        from ethereal.export.projects.writer import find_project
+
         fixed = find_project(to.replace("-", "_")).fixed
         lacks = {each.name for each in fields(Package)} | fixed.keys()
     given = {}
@@ -154,16 +153,29 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
     return given
 
 
-def _takes(model: Model, options: dict[str, Any], platform: str, rows: NDArray[Any] | None) -> dict[str, Any]:
+def _written(
+    model: Model, to: str, folder: Path, given: dict[str, Any], rows: NDArray[Any] | None
+) -> tuple[Path, dict[str, Any]]:
+    """Write the export. Return its folder, and what a program in C takes."""
+    from ethereal.export import micropython
+    from ethereal.export.projects.writer import project_program, write_project
+
+    if to == "micropython":
+        return micropython(model, folder, **given), {}
+    board = to.replace("-", "_")
+    program = project_program(model, board, **given)
+    takes = _takes(model, program, rows)
+    return write_project(program, folder, board), takes
+
+
+def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[str, Any]:
     """Return what the exported program takes, executed on `rows` or on rows near the thresholds."""
     from ethereal.device import ModelTooLarge, find_target, measure_program, on_rows
-    from ethereal.export.c99.choose import choose
-    from ethereal.export.golden import rows_near_thresholds
+    from ethereal.export.projects.writer import rows_near_thresholds
     from ethereal.features.packing import evenly
 
-    known = {field.name for kind in (ProgramOptions, LearnOptions) for field in fields(kind)}
-    asked = {key: value for key, value in options.items() if key in known}
-    program = choose(model, platform=platform, **asked)
+    if program.options.single_header:  # which is not compiled alone
+        program = replace(program, options=replace(program.options, single_header=False))
     target = find_target(program.options.target).name
     takes: dict[str, Any] = {
         "layout": program.layout,

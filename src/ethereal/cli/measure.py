@@ -161,7 +161,7 @@ def measure(
         from ethereal import device
         from ethereal.device.baselines import redress_scan
         from ethereal.export.c99.device_rows import find_number_type
-        from ethereal.export.golden import rows_near_thresholds
+        from ethereal.export.projects.writer import rows_near_thresholds
         from ethereal.features.packing import evenly
 
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)

@@ -18,8 +18,8 @@ from ethereal.device.kernel_prices import features_program
 from ethereal.device.program import CProgram, execute, on_rows
 from ethereal.device.worst import WorstCase, worst_of
 from ethereal.export.c99.choose import ModelTooLarge, chosen
+from ethereal.export.c99.early import answering_early
 from ethereal.export.c99.layouts import LAYOUTS
-from ethereal.export.c99.parts.early import answering_early
 from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model

@@ -79,7 +79,7 @@ def _alone(program: Program, function: str, rows: NDArray[Any], expected: NDArra
         lists = [[each for of_part in way for each in of_part] for way in ways]
         if lists != [[]]:
             assumed[f"{program.name}_{function}" if function else alone.function] = lists
-    row = "".join(part.row_variable() for part in parts)
+    row = "".join(part.row_variable for part in parts)
     names = tuple(f"{program.name}_{function}" for function in streams)
     return replace(alone, stand_ins=stand_ins(program.slots), row=row, streams=names, assumed=assumed)
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ethereal.base.atomic import write_folder
     from ethereal.export.c99.choose import ModelTooLarge, choose
     from ethereal.export.c99.device_rows import NUMBER_TYPES
+    from ethereal.export.c99.early import answering_early
     from ethereal.export.c99.layouts import LAYOUTS
-    from ethereal.export.c99.parts.early import answering_early
     from ethereal.export.c99.program import Program, make_program
     from ethereal.export.mpy import micropython
     from ethereal.export.options import ExportOptions
@@ -46,7 +46,7 @@ __getattr__ = loader(
         "c99.choose": "ModelTooLarge choose",
         "c99.layouts": "LAYOUTS",
         "c99.program": "Program make_program",
-        "c99.parts.early": "answering_early",
+        "c99.early": "answering_early",
         "mpy": "micropython",
         "c99.device_rows": "NUMBER_TYPES",
         "options": "ExportOptions",

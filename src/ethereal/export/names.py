@@ -50,13 +50,13 @@ def is_identifier(name: str) -> bool:
     >>> is_identifier("gestures"), is_identifier("int"), is_identifier("2d"), is_identifier("stdint")
     (True, False, False, False)
     """
-    is_name = re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is not None
-    return is_name and not _is_taken(name)
-
-
-def _is_taken(name: str) -> bool:
     small = name.lower()  # macros and files of some systems do not tell capitals apart
-    return name in _KEYWORDS or small in _TAKEN or re.match(r"et(_|$)", small) is not None
+    is_taken = name in _KEYWORDS or small in _TAKEN or re.match(r"et(_|$)", small) is not None
+    return re.fullmatch(_NAME, name) is not None and not is_taken
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower()
 
 
 def check_identifier(name: str) -> str:
@@ -70,7 +70,7 @@ def check_identifier(name: str) -> str:
     if re.match(r"ethereal(_|$)", name, re.IGNORECASE):
         raise ValueError(f"name is {name!r}, but files of the runtime are called so. How about 'model'?")
     if not is_identifier(name):
-        proposal = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_").lower() or "model"
+        proposal = _plain(name) or "model"
         proposal = proposal if is_identifier(proposal) else f"model_{proposal}"
         raise ValueError(
             f"name is {name!r}, but C names have letters, digits and _, do not begin with a digit or et_, "
@@ -87,7 +87,7 @@ def check_module_name(name: str) -> None:
         ...
     ValueError: name is 'time', a module of MicroPython itself. How about 'model_time'?
     """
-    plain = re.sub(r"\W+", "_", str(name), flags=re.ASCII).strip("_").lower().removeprefix("ethereal_")
+    plain = _plain(str(name)).removeprefix("ethereal_")
     proposal = plain if is_module_name(plain) else f"model_{plain}".rstrip("_")
     if not isinstance(name, str) or not re.fullmatch(_NAME, name) or keyword.iskeyword(name):
         raise ValueError(

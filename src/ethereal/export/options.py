@@ -123,16 +123,13 @@ class ExportOptions(LearnOptions, ProgramOptions):
         if options.layout != "auto":
             find_layout(options.layout)
         check_learning(options)
+        learns = "an export that learns"
         if options.learn is not None and options.layout != "auto":
-            raise ValueError(
-                f"layout is {options.layout!r}, but an export that learns has a layout of its own. Leave the "
-                "layout out."
-            )
+            given = f"layout is {options.layout!r}"
+            raise ValueError(f"{given}, but {learns} has a layout of its own. Leave the layout out.")
         if options.learn is not None and options.early:
-            raise ValueError(
-                f"early is {options.early}, but an export that learns needs the votes of all clauses. Give "
-                "either early or learn."
-            )
+            needs = f"{learns} needs the votes of all clauses"
+            raise ValueError(f"early is {options.early}, but {needs}. Give either early or learn.")
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
         check_integer("majority", options.majority, 1, 255)
@@ -177,13 +174,12 @@ class Kept:
         if deployment is None:
             return cls(None, {})
         names = ["target", "input"]
-        if all(given.get(name) is None for name in _FORM) and given.get("learn") is None:
+        if all(given.get(name) is None for name in (*_FORM, "learn")):
             names += ["flash"] if given.get("early") else _FORM
-        kept = {name: getattr(deployment, name) for name in names if given.get(name) is None}
-        kept = {name: value for name, value in kept.items() if value is not None}
-        if "flash" in kept:
-            kept["flash"] = int(kept["flash"])
-        return cls(deployment, kept)
+        values = {name: getattr(deployment, name) for name in names if given.get(name) is None}
+        if values.get("flash") is not None:
+            values["flash"] = int(values["flash"])
+        return cls(deployment, {name: value for name, value in values.items() if value is not None})
 
     @property
     def keeps_layout(self) -> bool:
@@ -198,9 +194,8 @@ class Kept:
     @property
     def worst_instructions(self) -> float | None:
         """The bound for every row, if the layout that keeps it is the model's own."""
-        return (
-            None if self.deployment is None or not self.keeps_layout else self.deployment.worst_instructions
-        )
+        own = self.deployment
+        return None if own is None or not self.keeps_layout else own.worst_instructions
 
     @property
     def purpose(self) -> str:

@@ -16,13 +16,20 @@ from sklearn.tree import DecisionTreeRegressor
 
 from ethereal.base.calibration import softmax
 from ethereal.device.program import CProgram, on_rows
+from ethereal.export.c99.ctext import Tables
 from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import Costs, Plan
-from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
-from ethereal.export.c99.layouts.straight.tree import Asked, Block, If, SlotTests, Test
-from ethereal.export.c99.layouts.straight.write import Writer, arrange
+from ethereal.export.c99.layouts.straight import Writer, arrange
+from ethereal.export.c99.layouts.straight.tree import (
+    Asked,
+    Block,
+    If,
+    SlotTests,
+    Test,
+    make_fields,
+    move_votes,
+)
 from ethereal.export.c99.program import make_program
-from ethereal.export.c99.writer import write_code
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.features.rounding import round_down
@@ -86,7 +93,7 @@ def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
     arrange(code)
     plan = Plan(lambda out: Writer(slots, fields).write(out, [code]), None, Costs(0.0, 0))
     program = make_program(estimator.model, "straight", name="trees")
-    exported = on_rows(replace(program, slots=slots, tables=write_code(plan)), X)
+    exported = on_rows(replace(program, slots=slots, tables=Tables.of_code(plan.write)), X)
     return replace(exported, name="vector trees", is_model=False)
 
 

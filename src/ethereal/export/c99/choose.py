@@ -9,6 +9,7 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,9 +111,7 @@ def chosen(
     for each in PARTS:
         model = each.prepared(model, options)
 
-    def size(program: Program) -> _Size:
-        return _size(program, limit, chip, compiler, optimize)
-
+    size = partial(_size, limit=limit, chip=chip, compiler=compiler, optimize=optimize)
     refused: ModelTooLarge | None = None
     takes: _Size | None = None
     for program, is_last in programs(model, several):
@@ -175,9 +174,8 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
     if options.layout != "auto":
         layouts = [find_layout(options.layout)]
     else:
-        layouts = [layout for part in PARTS for layout in part.layouts(options)]
-        if not layouts:
-            layouts = [each for each in reversed(REGISTRY) if each.rows_per_call == 1 and not each.by_name]
+        usual = [each for each in reversed(REGISTRY) if each.rows_per_call == 1 and not each.by_name]
+        layouts = [layout for part in PARTS for layout in part.layouts(options)] or usual
         # If no layout can hold the model, the last one says why.
         layouts = [each for each in layouts if each.supports.refusal(small.needs) is None] or layouts[-1:]
     forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
@@ -204,8 +202,7 @@ class _Size:
     is_measured: bool  # by a compiler, else it is an upper bound
 
     def __str__(self) -> str:
-        text = f"{self.bytes} bytes of flash"
-        return text if self.is_measured else f"at most about {text}"
+        return f"{'' if self.is_measured else 'at most about '}{self.bytes} bytes of flash"
 
 
 def _size(program: Program, limit: int, chip: Target, compiler: Compiler, optimize: str) -> _Size:

@@ -11,15 +11,9 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-_DTYPES = {
-    "uint8_t": "u1",
-    "int8_t": "i1",
-    "uint16_t": "<u2",
-    "int16_t": "<i2",
-    "uint32_t": "<u4",
-    "int32_t": "<i4",
-}
+_DTYPES = {f"{sign}int{8 * n}_t": f"<{sign or 'i'}{n}" for sign in ("u", "") for n in (1, 2, 4)}
 _WIDTH = 108
 _LONGEST_NAME = 200  # characters in a comment
 _LONGEST_STRING = 4095  # bytes that every C99 compiler takes
@@ -74,14 +68,24 @@ class Tables:
     def array(self, ctype: str, name: str, values: Iterable[Any], comment: str, *, typedef: str = "") -> None:
         """Write a table of numbers. `typedef` names its type."""
         array = np.asarray(list(values))
-        self._tables[name] = array.astype(_DTYPES[ctype]).tobytes()
         numbers = [f"0x{x:08X}u" if ctype == "uint32_t" else str(x) for x in array.tolist()]
         if typedef:
             self._parts.append(f"typedef {ctype} {typedef};")
-        self._parts.append(
-            f"/* {comment} */\nstatic const ET_FLASH {typedef or ctype} {name}[{len(numbers)}] = {{"
-        )
-        self._parts.append(wrap(numbers) + "\n};")
+        self._table(typedef or ctype, name, array.astype(_DTYPES[ctype]), numbers, comment)
+
+    def _table(self, ctype: str, name: str, data: NDArray[Any], items: Sequence[str], comment: str) -> None:
+        self._tables[name] = data.tobytes()
+        head = f"/* {comment} */\nstatic const ET_FLASH {ctype} {name}[{len(items)}] = {{"
+        self._parts += [head, wrap(items) + "\n};"]
+
+    def lookup(
+        self, macro: str, usual: str, ctype: str, name: str, values: Sequence[int], comment: str
+    ) -> None:
+        """Write a macro of one argument: what is usual if that is given, else it reads a table."""
+        if not usual:
+            self.array(ctype, name, values, comment)
+            usual = f"ET_READ({name}[{macro[macro.index('(') + 1 : -1]}])"
+        self.define(macro, usual)
 
     def records(
         self,
@@ -93,21 +97,14 @@ class Tables:
     ) -> None:
         """Write a table of structs without padding."""
         dtype = np.dtype([(field, _DTYPES[ctype]) for ctype, field in fields])
-        self._tables[name] = np.array([tuple(v) for v in values], dtype=dtype).tobytes()
         inner = "".join(f"    {ctype} {field};\n" for ctype, field in fields)
         self._parts.append(f"typedef struct {{\n{inner}}} {typedef};")
-        self._parts.append(f"/* {comment} */\nstatic const ET_FLASH {typedef} {name}[{len(values)}] = {{")
-        self._parts.append(wrap([f"{{{', '.join(map(str, v))}}}" for v in values]) + "\n};")
+        items = [f"{{{', '.join(map(str, v))}}}" for v in values]
+        self._table(typedef, name, np.array([tuple(v) for v in values], dtype=dtype), items, comment)
 
-    @property
-    def checksum(self) -> int:
-        """CRC-32 of the tables that predictions read."""
-        return zlib.crc32(b"".join(self._tables[name] for name in self._names(True)))
-
-    @property
-    def sums_checksum(self) -> int:
-        """CRC-32 of the tables that only class sums read."""
-        return zlib.crc32(b"".join(self._tables[name] for name in self._names(False)))
+    def checksum(self, predict_reads: bool) -> int:
+        """Return the CRC-32 of the tables that predictions read, or of those that only class sums read."""
+        return zlib.crc32(b"".join(self._tables[name] for name in self._names(predict_reads)))
 
     @property
     def predict_bytes(self) -> int:
@@ -152,14 +149,13 @@ def _table_list(name: str, comment: str, tables: Sequence[str]) -> str:
 
 def wrap(items: Sequence[str]) -> str:
     """Return items with commas, in indented lines."""
-    lines, line = [], "   "
+    lines = ["   "]
     for i, item in enumerate(items):
         text = f" {item}{',' if i + 1 < len(items) else ''}"
-        if len(line) + len(text) > _WIDTH and line.strip():
-            lines.append(line)
-            line = "   "
-        line += text
-    return "\n".join([*lines, line])
+        if len(lines[-1]) + len(text) > _WIDTH and lines[-1].strip():
+            lines.append("   ")
+        lines[-1] += text
+    return "\n".join(lines)
 
 
 def float_literal(value: float) -> str:
@@ -193,9 +189,8 @@ def string(text: str) -> str:
     "a \\"b\\" \\?"
     """
     if "\0" in text:
-        raise ValueError(
-            f"the name {text!r} has a character of the code 0, which ends a text in C. Rename it."
-        )
+        why = "has a character of the code 0, which ends a text in C"
+        raise ValueError(f"the name {text!r} {why}. Rename it.")
     data, out = text.encode("utf-8"), []
     if len(data) > _LONGEST_STRING:
         raise ValueError(
@@ -203,11 +198,8 @@ def string(text: str) -> str:
             "Rename it, or export without names."
         )
     for byte in data:
-        char = chr(byte)
-        if char in '"\\?':
-            out.append("\\" + char)
-        else:
-            out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
+        char = f"\\{chr(byte)}" if chr(byte) in '"\\?' else chr(byte)
+        out.append(char if 32 <= byte < 127 else f"\\{byte:03o}")
     return '"' + "".join(out) + '"'
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
 from ethereal.features.rounding import round_down, to_float32
-from ethereal.model.clauses import decode
 from ethereal.model.engine import booleans_of
 
 if TYPE_CHECKING:
@@ -46,11 +45,6 @@ class NumberType:
     low: int = 0
     high: int = 0
     missing: int = 0  # the value that stands for a missing one
-
-    def ends(self, accepts_missing: bool) -> tuple[int, int]:
-        """Return the smallest and largest integer that a value can become."""
-        low = self.low + (accepts_missing and self.missing == self.low)
-        return low, self.high - (accepts_missing and self.missing == self.high)
 
 
 NUMBER_TYPES: dict[str, NumberType] = {
@@ -133,22 +127,19 @@ def find_scale(
       ...
     ValueError: Feature 'lux' has thresholds from 0.001 to 1e+06, some of which are the same in int16. ...
     """
-    low, high = kind.ends(accepts_missing)
+    low = kind.low + (accepts_missing and kind.missing == kind.low)
+    high = kind.high - (accepts_missing and kind.missing == kind.high)
     if not thresholds:
         return Scale(0.0, 0, low, high)
     needed = max(_exponent_of(t) for t in thresholds)
-    plain = _largest_exponent(0.0, thresholds, low, high)
+    plain = _largest_exponent(thresholds, low, high)
     if needed <= plain:
         return Scale(0.0, min(max(needed, 0), plain), low, high)
     shifted = _with_offset(thresholds, needed, low, high) if needed <= _FINEST else None
     if shifted is not None:
         return shifted
-    rounded = Scale(0.0, plain, low, high, is_exact=False)
-    for exponent in range(min(needed, _FINEST), plain, -1):
-        candidate = _with_offset(thresholds, exponent, low, high)
-        if candidate is not None:
-            rounded = candidate
-            break
+    finer = (_with_offset(thresholds, e, low, high) for e in range(min(needed, _FINEST), plain, -1))
+    rounded = next(filter(None, finer), Scale(0.0, plain, low, high, is_exact=False))
     integers = [rounded.threshold(t) for t in thresholds]
     if len(set(integers)) < len(integers) or not all(low <= t < high for t in integers):
         raise ValueError(
@@ -170,11 +161,10 @@ def _exponent_of(threshold: float) -> int:
     return denominator.bit_length() - 1 if denominator > 1 else 1 - (numerator & -numerator).bit_length()
 
 
-def _largest_exponent(offset: float, thresholds: Sequence[float], low: int, high: int) -> int:
+def _largest_exponent(thresholds: Sequence[float], low: int, high: int) -> int:
     """Return the largest exponent with which all thresholds lie within the type, below its largest number."""
     for exponent in range(_FINEST, _COARSEST, -1):
-        factor = 2.0**exponent
-        if all(low <= (t - offset) * factor <= high - 1 for t in thresholds):
+        if all(low <= t * 2.0**exponent <= high - 1 for t in thresholds):
             return exponent
     return _COARSEST
 
@@ -194,7 +184,7 @@ def _with_offset(thresholds: Sequence[float], exponent: int, low: int, high: int
     above = np.nextafter(to_float32(thresholds), np.float32(np.inf))
     same = scale.integers(thresholds).tolist() == exact and (scale.integers(above) > exact).all()
     is_exact = bool(same) and all(_exponent_of(t - offset) <= exponent for t in thresholds)
-    return scale if is_exact else Scale(offset, exponent, low, high, is_exact=False)
+    return replace(scale, is_exact=is_exact)
 
 
 _MOST_CELLS = 1 << 14
@@ -258,9 +248,8 @@ class Slots:
         self.model = model
         self.n_new_classes = n_new_classes  # that are yet to be learned
         self.kind = kind
-        used = np.unique(model.clauses.boolean)
         by_feature: dict[int, list[int]] = defaultdict(list)
-        for b in used.tolist():
+        for b in np.unique(model.clauses.boolean).tolist():
             by_feature[int(model.feature_map.feature[b])].append(b)
         self.slots: list[Slot] = []
         for feature, booleans in by_feature.items():
@@ -269,45 +258,22 @@ class Slots:
             self.slots.sort(key=lambda slot: not slot.is_single)
         # The used Booleans in the order of the slots.
         self.used = np.array([b for slot in self.slots for b in slot.booleans], dtype=np.int64)
-        self.bases = np.concatenate([[0], np.cumsum([len(s.booleans) for s in self.slots])]).astype(np.int64)
-
-    @property
-    def n_slots(self) -> int:
-        """Number of slots."""
-        return len(self.slots)
-
-    @property
-    def n_singles(self) -> int:
-        """Number of slots before the first that is not a single Boolean."""
-        return next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
-
-    @property
-    def n_booleans(self) -> int:
-        """Number of used Booleans."""
-        return len(self.used)
-
-    @property
-    def is_level(self) -> bool:
-        """Whether every Boolean is `state > position`."""
-        return all(slot.kind != "bin" for slot in self.slots)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether every slot is one Boolean."""
-        return self.is_level and self.n_slots == self.n_booleans
-
-    @property
-    def accepts_missing(self) -> bool:
-        """Whether a feature that is looked at may be missing."""
-        return any(self.model.feature_map.accepts_missing(slot.feature) for slot in self.slots)
+        self.bases = np.cumsum([0, *(len(slot.booleans) for slot in self.slots)])  # the first of each slot
+        self.n_slots, self.n_booleans = len(self.slots), len(self.used)
+        # Slots before the first that is not a single Boolean.
+        self.n_singles = next((s for s, slot in enumerate(self.slots) if not slot.is_single), self.n_slots)
+        # Whether every Boolean is `state > position`, and whether every slot is one Boolean.
+        self.is_level = all(slot.kind != "bin" for slot in self.slots)
+        self.is_binary = self.is_level and self.n_slots == self.n_booleans
+        # Whether a feature that is looked at may be missing.
+        accepts = model.feature_map.accepts_missing
+        self.accepts_missing = any(accepts(slot.feature) for slot in self.slots)
 
     @cached_property
     def refused_features(self) -> list[int]:
         """The features whose missing values the host refuses."""
-        model = self.model
-        if model.fitted is None:
-            return []
-        return [f for f in range(model.n_features) if not model.feature_map.accepts_missing(f)]
+        accepts, is_raw = self.model.feature_map.accepts_missing, self.model.fitted is not None
+        return [f for f in range(self.model.n_features) if is_raw and not accepts(f)]
 
     def thresholds_of(self, feature: int) -> list[float]:
         """Thresholds of a feature that clauses ask for, ascending."""
@@ -328,50 +294,41 @@ class Slots:
         )
 
     @cached_property
-    def slot_of_boolean(self) -> NDArray[np.int64]:
-        """Used Boolean -> its slot."""
-        return np.repeat(np.arange(self.n_slots), np.diff(self.bases))
-
-    @cached_property
     def clauses(self) -> list[SlotClause]:
         """Clauses that can vote, in terms of the used Booleans."""
+        over = self.model.clauses.over(self.used)
         return [
-            SlotClause(clause.literals, tuple(Vote(*vote) for vote in clause.weights.items()))
-            for clause in self.model.clauses.over(self.used)
+            SlotClause(each.literals, tuple(Vote(*vote) for vote in each.weights.items())) for each in over
         ]
-
-    @cached_property
-    def _known_states(self) -> dict[int, tuple[int, frozenset[int]]]:
-        return {}
-
-    def true_states(self, literal: int) -> frozenset[int]:
-        """Return the states of its slot in which a literal is true."""
-        return self.states_of(literal)[1]
 
     def states_of(self, literal: int) -> tuple[int, frozenset[int]]:
         """Return the slot of a literal, and the states in which it is true."""
-        slot_and_states = self._known_states.get(literal)
-        if slot_and_states is None:
-            b, negated = decode(literal, self.n_booleans)
-            s = int(self.slot_of_boolean[b])
-            slot, states = self.slots[s], self.slots[s].true_states[b - int(self.bases[s])]
-            slot_and_states = s, frozenset(range(slot.n_states)) - states if negated else states
-            self._known_states[literal] = slot_and_states
-        return slot_and_states
+        return self._states_of_literals[literal]
+
+    @cached_property
+    def _states_of_literals(self) -> list[tuple[int, frozenset[int]]]:
+        true = [(s, states) for s, slot in enumerate(self.slots) for states in slot.true_states]
+        every = [frozenset(range(slot.n_states)) for slot in self.slots]
+        return true + [(s, every[s] - states) for s, states in true]
+
+    def every_boolean(self, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return rows of the model's Booleans for rows of the used ones. The others are false."""
+        booleans = np.zeros((len(used), self.model.n_booleans), dtype=bool)
+        booleans[:, self.used] = used
+        return booleans
 
     def rows(self, booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
         """Return the states of the slots, rows x slots, for rows of the model's Booleans."""
         rows = np.zeros((len(booleans), self.n_slots), dtype=np.uint8)
         for s, slot in enumerate(self.slots):
             columns = booleans[:, slot.booleans]
-            if slot.kind == "bin":
-                # If no used bin is true, take a state that makes none of them true.
-                rest = set(range(slot.n_states)).difference(*slot.true_states)
-                rows[:, s] = min(rest, default=0)
-                for i, states in enumerate(slot.true_states):
-                    rows[columns[:, i], s] = min(states)
-            else:
+            if slot.kind != "bin":
                 rows[:, s] = columns.sum(axis=1)
+                continue
+            # If no used bin is true, take a state that makes none of them true.
+            rows[:, s] = min(set(range(slot.n_states)).difference(*slot.true_states), default=0)
+            for column, states in zip(columns.T, slot.true_states, strict=True):
+                rows[column, s] = min(states)
         return rows
 
     def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
@@ -392,10 +349,9 @@ class Slots:
             value = of_feature[feature_map.kind[of_feature] != MISSING]
             k = len(value)
             is_binned = k > 0 and feature_map.kind[value[0]] == BIN
+            rate = np.full(k, 1.0 / max(k, 1)) if is_binned else 1.0 - np.arange(1, k + 1) / (k + 1)
             if rates is not None:
                 rate = rates[value].astype(np.float64)
-            else:
-                rate = np.full(k, 1.0 / max(k, 1)) if is_binned else 1.0 - np.arange(1, k + 1) / (k + 1)
             if is_binned:
                 upper = np.cumsum(rate)
                 rows[:, value] = (u[:, [f]] < upper) & (u[:, [f]] >= upper - rate)
@@ -439,15 +395,9 @@ def _bin_slot(
             f"Feature {feature} has {n_states} one-hot bins in use. The device's limit is {MOST_STATES - 1}. "
             "Use fewer bins, or the thermometer encoding."
         )
-    return Slot(
-        kind="bin",
-        feature=feature,
-        booleans=tuple(value + missing),
-        true_states=tuple(true_states),
-        thresholds=tuple(every[t] for t in borders),
-        n_states=n_states + accepts_missing,
-        missing_state=n_states if accepts_missing else 0,
-    )
+    thresholds, missing_state = tuple(every[t] for t in borders), n_states * accepts_missing
+    booleans, n_states = tuple(value + missing), n_states + accepts_missing
+    return Slot("bin", feature, booleans, tuple(true_states), thresholds, n_states, missing_state)
 
 
 @dataclass(frozen=True)
@@ -470,9 +420,8 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
     sums = np.zeros((n_cells, slots.model.n_classes), dtype=np.int64)
     for clause in slots.clauses:
         fires = np.ones(n_cells, dtype=bool)
-        for literal in clause.literals:
-            states_of_slot = states[slots.slot_of_boolean[decode(literal, slots.n_booleans)[0]]]
-            fires &= np.isin(states_of_slot, list(slots.true_states(literal)))
+        for s, true in map(slots.states_of, clause.literals):
+            fires &= np.isin(states[s], list(true))
         for vote in clause.votes:
             sums[fires, vote.class_] += vote.weight
     per_byte = 8 // bits
@@ -503,9 +452,14 @@ def _floats(slots: Slots, f: int) -> NDArray[np.float32]:
 
 def _integers(slots: Slots, f: int) -> NDArray[Any]:
     kind = slots.kind
-    limits = np.array([slots.scales[f].threshold(t) for t in slots.thresholds_of(f)], dtype=np.int64)
+    limits = np.array(list(map(slots.scales[f].threshold, slots.thresholds_of(f))), dtype=np.int64)
     values = np.concatenate([limits, limits + 1, [kind.low, kind.high, kind.missing]])
     return np.unique(np.clip(values, kind.low, kind.high)).astype(kind.dtype)
+
+
+def bits_of(column: NDArray[np.bool_]) -> int:
+    """Return a column of rows as a number, with a bit per row."""
+    return int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little")
 
 
 def simplified(model: Model) -> Model:
@@ -518,13 +472,10 @@ def simplified(model: Model) -> Model:
 
 def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[np.bool_]:
     """Return typical rows of the used Booleans."""
-    if rows is not None:
-        given = booleans_of(model, rows)
-    elif model.typical_rows is not None:
+    given = None if rows is None else booleans_of(model, rows)
+    if rows is None and model.typical_rows is not None:
         bits = np.unpackbits(model.typical_rows, axis=1, count=model.n_booleans, bitorder="little")
         given = bits.astype(bool)
-    else:
-        given = np.zeros((0, model.n_booleans), dtype=bool)
-    if len(given) == 0:
+    if given is None or len(given) == 0:
         return slots.sample(_CALIBRATION_ROWS)
     return given[:: max(1, len(given) // _CALIBRATION_ROWS), slots.used]

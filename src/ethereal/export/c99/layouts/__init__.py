@@ -6,9 +6,9 @@ A new layout is a folder with a function `plan` and its runtime header, and an e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
@@ -78,79 +78,33 @@ class CLayout:
 
     def forms(self, clause_bytes: int | None) -> tuple[int | None, ...]:
         """Return the bounds for the clauses that are tried, the quickest program first."""
-        if not self.smaller:
-            return (None,)
-        return (None, *self.smaller) if clause_bytes is None else (clause_bytes,)
+        return (clause_bytes,) if self.smaller and clause_bytes is not None else (None, *self.smaller)
 
 
-_SHORT_VOTES = (1 << 15) - 1
-COMPACT = CLayout(
-    "compact",
-    "the least flash",
-    Supports(
-        "layout compact", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, front_ends=WINDOWS, outputs=ANSWERS
-    ),
-    code_bytes=1200,
-)
-FAST = CLayout(
-    "fast",
-    "quickest for one row",
-    Supports(
-        "layout fast", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, front_ends=WINDOWS, outputs=ANSWERS
-    ),
-    code_bytes=1200,
-    singles_first=True,
-    smaller=(0,),
-)
-STRAIGHT = CLayout(
-    "straight",
-    "the fewest instructions, as code without tables",
-    Supports(
-        "layout straight",
-        n_classes=256,
-        n_literals=1 << 13,  # the code takes some ten bytes per literal, and compilers some milliseconds
-        heaviest_vote=_SHORT_VOTES,
-        front_ends=WINDOWS,
-        outputs=ANSWERS,
-        early=True,
-    ),
-    code_bytes=100,
-    has_rows=False,
-)
-SLICED = CLayout(
-    "sliced",
-    "quickest for 32 rows at once",
-    Supports(
-        "layout sliced", n_classes=1 << 16, heaviest_vote=_SHORT_VOTES, longest_clause=256, outputs=ANSWERS
-    ),
-    code_bytes=1700,
-    rows_per_call=32,
-)
+_ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ANSWERS)
+_ALL = replace(_ROWS, front_ends=WINDOWS)
+_LEARNING = replace(_ALL, consumer="an export that learns", n_classes=255, outputs=Supports.outputs)
+_MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
+_CODE = replace(_ALL, n_classes=256, n_literals=_MOST_LITERALS, early=True)
+_PLANES = replace(_ROWS, longest_clause=256)
+_WORDS = replace(_ROWS, n_booleans=1 << 13)  # that a word can number
+
+
+def _layout(name: str, about: str, code_bytes: int, supports: Supports, **others: Any) -> CLayout:
+    return CLayout(name, about, replace(supports, consumer=f"layout {name}"), code_bytes, **others)
+
+
+COMPACT = _layout("compact", "the least flash", 1200, _ALL)
+FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, smaller=(0,))
+STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _CODE, has_rows=False)
+SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)
 # "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
-REDRESS = CLayout(
-    "redress",
-    "the paper's words",
-    Supports(
-        "layout redress",
-        n_classes=1 << 16,
-        n_booleans=1 << 13,  # that a word can number
-        heaviest_vote=_SHORT_VOTES,
-        outputs=ANSWERS,
-    ),
-    code_bytes=700,
-    by_name=True,
-)
+REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
 # Two layouts tell which clauses fire. Only an export with `learn` takes them.
 BRANCHES = CLayout(
     "branches",
     "code without tables that tells which clauses fire, for learning",
-    Supports(
-        "an export that learns",
-        n_classes=255,
-        n_literals=STRAIGHT.supports.n_literals,
-        heaviest_vote=_SHORT_VOTES,
-        front_ends=WINDOWS,
-    ),
+    replace(_LEARNING, n_literals=_MOST_LITERALS),
     code_bytes=1900,
     learns=True,
     has_rows=False,
@@ -159,9 +113,7 @@ BRANCHES = CLayout(
 LISTS = CLayout(
     "lists",
     "clauses one after the other, for learning",
-    Supports(
-        "an export that learns", n_classes=255, longest_clause=255, heaviest_vote=1 << 19, front_ends=WINDOWS
-    ),
+    replace(_LEARNING, longest_clause=255, heaviest_vote=1 << 19),
     code_bytes=1900,
     learns=True,
     headers=("runtime/votes", "runtime/learn", "layouts/lists/lists"),
@@ -178,10 +130,9 @@ def find_layout(name: str) -> CLayout:
     >>> find_layout("sliced").rows_per_call
     32
     """
-    for layout in REGISTRY:
-        if layout.name == name:
-            return layout
-    raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")
+    if name not in LAYOUTS:
+        raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")
+    return REGISTRY[LAYOUTS.index(name)]
 
 
 def booleanizing(slots: Slots) -> float:

@@ -49,7 +49,8 @@ class Learn(Part):
 
     @classmethod
     def of(cls, draft: Draft) -> Learn | None:
-        learning = Learning.asked(draft.simplified, draft.options)
+        asked = draft.options.learn is not None
+        learning = Learning.asked(draft.simplified, draft.options) if asked else None
         if learning is None:
             return None
         draft.model, draft.small = in_sixteenths(draft.model, learning), in_sixteenths(draft.small, learning)
@@ -98,9 +99,8 @@ class Learn(Part):
         out.define("ET_IDENTITY", f"0x{learning.identity:08X}u /* of the model that a state belongs to */")
         out.define("ET_ANCHORS", f"{len(learning.anchors)}u")
         if learning.anchors:
-            out.array(
-                "uint8_t", "et_anchors", b"".join(learning.anchors), "general rows: class and clause bits"
-            )
+            note = "general rows: class and clause bits"
+            out.array("uint8_t", _ANCHORS, b"".join(learning.anchors), note)
 
     def values(self, program: Program) -> dict[str, str]:
         learning = self.learning
@@ -137,9 +137,9 @@ class Learn(Part):
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         """Return golden calls: rows are taught, and sums and bytes must be the host's."""
-        state, n_classes = State(replace(self.learning)), self.learning.n_classes
+        state = State(replace(self.learning))
         rows = packed(program.slots.model.clauses.fires(program.device_booleans(features)))
-        classes = [int(c) for c in (np.arange(len(rows)) // 2 + 1) % n_classes]
+        classes = [(i // 2 + 1) % self.learning.n_classes for i in range(len(rows))]
         sums, moves = [], []
         for i, class_ in enumerate(classes):  # every row twice, so that those which check find a gain
             state.keep(class_, rows[i // 2])
@@ -151,17 +151,16 @@ class Learn(Part):
             result = state.adapt()
             moves.append(0xFFFF if result is None else result)
             sums += [state.sums(row) for row in rows]
-        values = {
-            "taught": ", ".join(map(str, classes)),
-            "steps": str(_TEST_STEPS),
-            "moves": ", ".join(f"{n}u" for n in moves),
-            "saved": wrap([str(byte) for byte in state.save()]),
-            "learned": ",\n".join(wrap([str(x) for x in of_row.tolist()]) for of_row in sums),
-        }
-        return {
-            "golden": self.section("golden", named(program) | values),
-            "test": self.text("test", program),
-        }
+        golden = self.section(
+            "golden",
+            program,
+            taught=", ".join(map(str, classes)),
+            steps=str(_TEST_STEPS),
+            moves=", ".join(f"{n}u" for n in moves),
+            saved=wrap([str(byte) for byte in state.save()]),
+            learned=",\n".join(wrap([str(x) for x in of_row.tolist()]) for of_row in sums),
+        )
+        return {"golden": golden, "test": self.text("test", program)}
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:
         """Return what is assumed of a state.

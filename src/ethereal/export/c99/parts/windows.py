@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import Tables, comment, filled, wrap
 from ethereal.export.c99.device_rows import NUMBER_TYPES
-from ethereal.export.c99.parts.part import Assumed, Draft, Part, named, sections
+from ethereal.export.c99.parts.part import Assumed, Draft, Part, sections
 from ethereal.features.front_end import FRAME, MEL_BANDS, FrontEnd, header, sines
 from ethereal.model.simplify import drop_unused_kernels
 
@@ -38,6 +38,7 @@ class Windows(Part):
     predicts = ("window", "push")
     bounded = ("push",)
     stack_bytes = 200  # of the kernels, about
+    row_variable = "et_window_row"
     front_end: FrontEnd
 
     @classmethod
@@ -81,12 +82,9 @@ class Windows(Part):
             f"- {shared} and",
             f"  {name}_features() share these variables: call them from one task.",
         ]
-        period = round(1e6 / (self.front_end.rate or _USUAL_RATE))
-        return {
-            "input_note": f", as `{program.input.ctype}`",
-            "memory": "\n *  ".join(memory),
-            "period_us": str(period),
-        }
+        period = str(round(1e6 / (self.front_end.rate or _USUAL_RATE)))
+        note = f", as `{program.input.ctype}`"
+        return {"input_note": note, "memory": "\n *  ".join(memory), "period_us": period}
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         windows = windows_for(self.front_end, program.options.rows)
@@ -97,11 +95,8 @@ class Windows(Part):
             "window_features": _table(self.front_end.transform(windows)),
             "window_classes": ", ".join(map(str, classes.tolist())),
         }
-        texts = {which: self.section(which, named(program) | values) for which in ("golden", "test")}
+        texts = {which: self.section(which, program, **values) for which in ("golden", "test")}
         return texts | values
-
-    def row_variable(self) -> str:
-        return "et_window_row"
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:
         """Return variables of a stream, with values that stand for all that they can have before a sample.
@@ -113,10 +108,8 @@ class Windows(Part):
             return [[]]
         front_end, majority = self.front_end, program.options.majority
         stream = {"et_filled": _before(FRAME if front_end.is_framed else front_end.window)}
-        if front_end.is_framed:
-            stream["et_frames"] = _before(front_end.window // FRAME)
-        if majority > 1:
-            stream["et_n_answers"] = tuple(range(majority + 1))
+        stream |= {"et_frames": _before(front_end.window // FRAME)} if front_end.is_framed else {}
+        stream |= {"et_n_answers": tuple(range(majority + 1))} if majority > 1 else {}
         return [[Assumed(variable, values) for variable, values in stream.items()]]
 
 
@@ -132,12 +125,13 @@ def _values(front_end: FrontEnd, options: ExportOptions) -> dict[str, str]:
     """Return what the template is filled with."""
     name = options.name
     side, work = front_end.scratch()
-    axes = [
-        f"   {i}: {comment(axis)}"
-        + ("" if front_end.scale is None
-           else f", {front_end.scale[i]:.9g} counts per {comment(_unit(front_end, i))}")
-        for i, axis in enumerate(front_end.axes)
-    ]  # fmt: skip
+    axes = [f"   {i}: {comment(axis)}" for i, axis in enumerate(front_end.axes)]
+    if front_end.scale is not None:
+        units = front_end.units or ["unit"] * len(axes)
+        per_unit = (
+            f"{x:.9g} counts per {comment(unit)}" for x, unit in zip(front_end.scale, units, strict=True)
+        )
+        axes = [f"{axis}, {scale}" for axis, scale in zip(axes, per_unit, strict=True)]
     return {
         "name": name,
         "NAME": name.upper(),
@@ -198,20 +192,14 @@ def ram_of(front_end: FrontEnd, majority: int = 1) -> int:
     """Return the RAM of the variables of a front end and its stream."""
     side, work = front_end.scratch()
     kept = majority * (majority > 1)
-    return (
-        2 * (stream_numbers(front_end) + len(front_end.axes) + 1 + side + len(front_end.names) + kept)
-        + 4 * work
-        + 12
-    )
+    numbers = stream_numbers(front_end) + len(front_end.axes) + 1 + side + len(front_end.names) + kept
+    return 2 * numbers + 4 * work + 12
 
 
 def stream_numbers(front_end: FrontEnd) -> int:
     """Return how many int16 numbers a stream keeps: the samples of a window, or of a frame and the bands."""
-    return (
-        FRAME + front_end.window // FRAME * MEL_BANDS
-        if front_end.is_framed
-        else front_end.window * len(front_end.axes)
-    )
+    frames = front_end.window // FRAME
+    return FRAME + frames * MEL_BANDS if front_end.is_framed else front_end.window * len(front_end.axes)
 
 
 def _before(end: int) -> tuple[int, ...]:
@@ -233,7 +221,3 @@ def windows_for(front_end: FrontEnd, rows: ArrayLike | None) -> NDArray[np.int16
 
 def _table(rows: NDArray[np.int16]) -> str:
     return ",\n".join(wrap(list(map(str, row))) for row in rows.tolist())
-
-
-def _unit(front_end: FrontEnd, i: int) -> str:
-    return "unit" if front_end.units is None else front_end.units[i]

@@ -16,10 +16,16 @@ from ethereal.export.c99.ctext import Tables
 from ethereal.export.c99.device_rows import SlotClause, Slots, Vote
 from ethereal.export.c99.layouts import Costs, Plan
 from ethereal.export.c99.layouts.lists import BLOCK, write_votes
-from ethereal.export.c99.layouts.straight import Estimator
-from ethereal.export.c99.layouts.straight.fields import Field, Fields, bounds, move_votes, sum_fields
-from ethereal.export.c99.layouts.straight.tree import Block, Builder
-from ethereal.export.c99.layouts.straight.write import Writer, arrange, function_of, sum_of
+from ethereal.export.c99.layouts.straight import Estimator, Writer, arrange, function_of, sum_of
+from ethereal.export.c99.layouts.straight.tree import (
+    Block,
+    Builder,
+    Field,
+    Fields,
+    bounds,
+    move_votes,
+    sum_fields,
+)
 
 # Instructions of a Cortex-M7 beside the branches: of a clause that fires, and of a learned vote of it.
 _PER_FIRED, _PER_VOTE, _PER_CLAUSE = 16.5, 1.1, 1.2
@@ -30,16 +36,15 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     """Arrange the clauses of `slots`, in the same way whatever bytes there are."""
     n_classes, n_clauses = slots.model.n_classes, len(slots.clauses)
     typical = rows()
-    voting = [
-        SlotClause(clause.literals, (*_whole(clause.votes), Vote(n_classes + j, 1)))
-        for j, clause in enumerate(slots.clauses)
-    ]
+    voting = []
+    for j, clause in enumerate(slots.clauses):
+        votes = (Vote(vote.class_, vote.weight // SIXTEENTHS) for vote in clause.votes)
+        voting.append(SlotClause(clause.literals, (*votes, Vote(n_classes + j, 1))))
     code = Builder(slots, typical, voting, n_classes + n_clauses).build()
     fields = _fields(code, n_classes, n_clauses)
     move_votes(code, fields)
     costs = Estimator(slots, fields).costs([code], [1.0])
-    booleans = np.zeros((len(typical), slots.model.n_booleans), dtype=bool)
-    booleans[:, slots.used] = typical
+    booleans = slots.every_boolean(typical)
     fired = float(slots.model.clauses.fires(booleans).sum(axis=1).mean()) if len(typical) else n_clauses / 4
     n_all = n_classes + slots.n_new_classes
     learned = fired * (_PER_FIRED + _PER_VOTE * n_all) + _PER_CLAUSE * n_clauses
@@ -52,10 +57,6 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         _BitWriter(slots, fields).write(out, [code])
 
     return Plan(write, None, Costs(costs.instructions + learned, stack, costs.code_bytes))
-
-
-def _whole(votes: Sequence[Vote]) -> list[Vote]:
-    return [Vote(vote.class_, vote.weight // SIXTEENTHS) for vote in votes]
 
 
 def _fields(code: Block, n_classes: int, n_clauses: int) -> Fields:

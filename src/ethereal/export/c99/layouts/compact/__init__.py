@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ethereal.export.c99.ctext import Tables
 from ethereal.export.c99.device_rows import Slots, make_cells
-from ethereal.export.c99.layouts import Costs, Plan, costs_of_cells, costs_of_row
+from ethereal.export.c99.layouts import Plan, costs_of_cells, costs_of_row
 from ethereal.model import Model
 from ethereal.model.codes import compact
 
@@ -20,7 +20,8 @@ _PER_LITERAL, _PER_CLAUSE, _PER_BOOLEAN = 60.0, 55.0, 42.0
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
     """Arrange the clauses of `slots`, in the same way for all rows."""
-    stream = compact_stream(slots)
+    model = Model.of(slots.model.clauses.over(slots.used), classes=slots.model.classes)
+    stream = compact.payload(model)  # see docs/codes.md
     cells = make_cells(slots, most_bytes=len(stream.data) + _CODE)
 
     def write(out: Tables) -> None:
@@ -34,20 +35,7 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         out.define("ET_WEIGHT_PARAMETER", f"{stream.weight_parameter}u")
         out.array("uint8_t", "et_stream", [*stream.data, 0, 0, 0, 0], "the clauses")
 
-    costs = _costs(slots) if cells is None else costs_of_cells(slots)
+    per_row = _PER_LITERAL * sum(len(clause.literals) for clause in slots.clauses)
+    per_row += _PER_CLAUSE * len(slots.clauses) + _PER_BOOLEAN * slots.n_booleans
+    costs = costs_of_cells(slots) if cells else costs_of_row(slots, per_row, 2 * slots.n_booleans)
     return Plan(write, cells, costs, unfolds=not slots.is_binary)
-
-
-def _costs(slots: Slots) -> Costs:
-    instructions = (
-        _PER_LITERAL * sum(len(clause.literals) for clause in slots.clauses)
-        + _PER_CLAUSE * len(slots.clauses)
-        + _PER_BOOLEAN * slots.n_booleans
-    )
-    return costs_of_row(slots, instructions, 2 * slots.n_booleans)
-
-
-def compact_stream(slots: Slots) -> compact.Payload:
-    """Return the clauses of `slots` in the compact code. See docs/codes.md."""
-    model = slots.model
-    return compact.payload(Model.of(model.clauses.over(slots.used), classes=model.classes))

@@ -20,10 +20,7 @@ Test = tuple[int, int, int]  # slot, lowest state, and how many more states afte
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
     """Arrange the clauses of `slots` in the model's order. Tests that fail often on `rows` come first."""
-    typical = rows()
-    booleans = np.zeros((len(typical), slots.model.n_booleans), dtype=bool)
-    booleans[:, slots.used] = typical
-    states = slots.rows(booleans)
+    states = slots.rows(slots.every_boolean(rows()))
     clauses = [_ordered(tests_of(slots, clause.literals), states) for clause in slots.clauses]
 
     def write(out: Tables) -> None:

@@ -30,10 +30,6 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         out.array(unsigned_type(int(counts.max())), "et_counts", counts, "words of each class")
 
     unfolded = 0 if slots.is_binary else slots.n_booleans
-    instructions = (
-        _PER_WORD * len(words)
-        + _PER_CLAUSE * float(np.abs(used.weights).sum())
-        + _PER_CLASS * model.n_classes
-        + _PER_BOOLEAN * unfolded
-    )
-    return Plan(write, None, costs_of_row(slots, instructions, unfolded), unfolds=not slots.is_binary)
+    per_row = _PER_WORD * len(words) + _PER_CLAUSE * float(np.abs(used.weights).sum())
+    per_row += _PER_CLASS * model.n_classes + _PER_BOOLEAN * unfolded
+    return Plan(write, None, costs_of_row(slots, per_row, unfolded), unfolds=not slots.is_binary)

@@ -1,4 +1,4 @@
-"""Clauses as nested tests of features: a test that several clauses share is asked once.
+"""Clauses as nested tests of features, and their votes, which are added to fields of words.
 
 A test is a comparison that is true in some states of a slot. States are sets of bits. A comparison is false
 for a missing value, whatever state that is.
@@ -6,6 +6,10 @@ for a missing value, whatever state that is.
 The test that saves most on typical rows becomes `if (x > t) ... else ...`, with the clauses that it leaves
 alive on either side. The other clauses follow after it. A clause of several features is written once. A
 clause of one feature may be written on both sides, so that such clauses become a search over thresholds.
+
+Class sums are fields of as few 32-bit words as their ranges allow. A word is added to as a whole. A borrow
+between two fields is undone by the votes to come, because every field holds a number from zero on at the end:
+it starts with an offset that no row can take below zero.
 """
 
 from __future__ import annotations
@@ -13,12 +17,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from itertools import groupby
+from operator import or_
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.c99.device_rows import Slot, SlotClause, Slots
+from ethereal.export.c99.device_rows import Slot, SlotClause, Slots, bits_of
 
 States = int  # a bit per state of a slot
 
@@ -42,17 +49,12 @@ class Asked:
     test: Test | None = None
     parts: tuple[Asked, ...] = ()
 
-    @property
-    def n_tests(self) -> int:
-        """Number of tests in it."""
-        return 1 if self.test is not None else sum(part.n_tests for part in self.parts)
-
-
-def asked_tests(asked: Asked) -> list[Test]:
-    """Return the tests of a condition, in the order in which they are made."""
-    if asked.test is not None:
-        return [asked.test]
-    return [test for part in asked.parts for test in asked_tests(part)]
+    @cached_property
+    def tests(self) -> list[Test]:
+        """The tests in it, in the order in which they are made."""
+        if self.test is not None:
+            return [self.test]
+        return [test for part in self.parts for test in part.tests]
 
 
 class SlotTests:
@@ -87,10 +89,7 @@ def _tests(s: int, slot: Slot) -> list[Test]:
     if slot.kind == "level" and not slot.thresholds:
         return [Test(s, slot.feature, "true", 0.0, 0b10)]
     above = (1 << (len(slot.thresholds) + 1)) - 1
-    tests = [
-        Test(s, slot.feature, "above", t, above & ~((1 << (i + 1)) - 1))
-        for i, t in enumerate(slot.thresholds)
-    ]
+    tests = [Test(s, slot.feature, "above", t, above & (-2 << i)) for i, t in enumerate(slot.thresholds)]
     if slot.missing_state:
         tests.append(Test(s, slot.feature, "missing", 0.0, 1 << slot.missing_state))
     return tests
@@ -102,17 +101,11 @@ def _runs(wanted: States, possible: States, n: int) -> list[tuple[int, int]]:
     >>> _runs(0b01101, 0b11101, 5), _runs(0b1001, 0b1111, 4)
     ([(0, 3)], [(0, 0), (3, 3)])
     """
-    runs: list[tuple[int, int]] = []
-    is_open = False
-    for state in range(n):
-        if not possible >> state & 1:
-            continue
-        if not wanted >> state & 1:
-            is_open = False
-            continue
-        runs[-1:] = [(runs[-1][0], state)] if is_open else [*runs[-1:], (state, state)]
-        is_open = True
-    return runs
+    states = [state for state in range(n) if possible >> state & 1]
+    together = [
+        (is_wanted, list(run)) for is_wanted, run in groupby(states, lambda state: wanted >> state & 1)
+    ]
+    return [(run[0], run[-1]) for is_wanted, run in together if is_wanted]
 
 
 def _between(levels: list[Test], run: tuple[int, int], possible: States) -> Asked:
@@ -164,7 +157,12 @@ class If:
     @property
     def n_tests(self) -> int:
         """Tests in it."""
-        return self.asked.n_tests + self.then.n_tests + self.otherwise.n_tests
+        return len(self.asked.tests) + self.then.n_tests + self.otherwise.n_tests
+
+    def every_test(self) -> list[Test]:
+        """Return all tests in it, in the order in which they are written."""
+        inner = (*self.then.items, *self.otherwise.items)
+        return [*self.asked.tests, *(test for item in inner for test in item.every_test())]
 
 
 class _Open(NamedTuple):
@@ -184,11 +182,9 @@ class Builder:
         """Make the code of the clauses of `slots`, or of other `clauses` that vote for so many classes."""
         self.tests = SlotTests(slots)
         self._n_classes = n_classes or slots.model.n_classes
-        booleans = np.zeros((len(rows), slots.model.n_booleans), dtype=bool)
-        booleans[:, slots.used] = rows
-        states = slots.rows(booleans)
+        states = slots.rows(slots.every_boolean(rows))
         self._rows_in: list[list[int]] = [
-            [_bits(column == state) for state in range(slot.n_states)]
+            [bits_of(column == state) for state in range(slot.n_states)]
             for slot, column in zip(slots.slots, states.T, strict=True)
         ]
         self._everything = (1 << len(rows)) - 1
@@ -216,14 +212,10 @@ class Builder:
 
     def truth(self, slot: int, states: States) -> int:
         """Return the rows in which a slot is in one of these states."""
-        rows_there = self._truths.get((slot, states))
-        if rows_there is None:
-            rows_there = 0
-            for state, rows in enumerate(self._rows_in[slot]):
-                if states >> state & 1:
-                    rows_there |= rows
-            self._truths[slot, states] = rows_there
-        return rows_there
+        if (slot, states) not in self._truths:
+            there = (rows for state, rows in enumerate(self._rows_in[slot]) if states >> state & 1)
+            self._truths[slot, states] = reduce(or_, there, 0)
+        return self._truths[slot, states]
 
     def alone(self, clause: _Open, active: int, known: int = -1, here: States = 0) -> float:
         """Return the instructions of a clause on its own on some rows. Its rarest part is asked first.
@@ -273,7 +265,7 @@ class Builder:
         weight, tests, asked = active.bit_count() + _RARE, 0.0, []
         for slot, states in clause.wants:
             condition = self.tests.condition(slot, states, possible[slot])
-            tests += (active.bit_count() + _RARE) * condition.n_tests
+            tests += (active.bit_count() + _RARE) * len(condition.tests)
             active &= self.truth(slot, states)
             asked.append(condition)
         whole = asked[0] if len(asked) == 1 else Asked("all", parts=tuple(asked))
@@ -286,15 +278,12 @@ def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
     """Return what is left of a clause when a slot is known to be in these states, None if it cannot fire."""
     kept = []
     for of_slot, wanted in clause.wants:
-        left = wanted
-        if of_slot == slot:
-            left = wanted & states
-            if not left:
-                return None
-            if left == states:
-                continue
-        kept.append((of_slot, left))
-    return _Open(tuple(kept), clause.votes, clause.clauses)
+        left = wanted & states if of_slot == slot else wanted
+        if not left:
+            return None
+        if of_slot != slot or left != states:
+            kept.append((of_slot, left))
+    return clause._replace(wants=tuple(kept))
 
 
 class _Level:
@@ -303,7 +292,7 @@ class _Level:
     def __init__(
         self, builder: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
     ) -> None:
-        self._clauses = clauses
+        self._builder, self._clauses, self._active = builder, clauses, active
         self._left = {i for i, clause in enumerate(clauses) if clause.wants}
         self._price = TEST * (active.bit_count() + _RARE)
         self._gains: dict[int, dict[tuple[int, int], float]] = {}
@@ -314,27 +303,17 @@ class _Level:
         for i in self._left:
             for slot, states in clauses[i].wants:
                 by_slot[slot].append((i, states))
-        alone = {i: builder.alone(clauses[i], active) for i in self._left}
+        self._alone = {i: builder.alone(clauses[i], active) for i in self._left}
         for slot, users in sorted(by_slot.items()):
             here = possible[slot]
             for test in builder.tests.of_slot[slot]:
                 yes = test.states & here
                 if yes and yes != here:  # else the answer is known
-                    self._try(builder, test, users, alone, active, yes, here & ~test.states)
+                    self._try(test, users, yes, here & ~test.states)
 
-    def _try(
-        self,
-        builder: Builder,
-        test: Test,
-        users: list[tuple[int, States]],
-        alone: dict[int, float],
-        active: int,
-        yes: States,
-        no: States,
-    ) -> None:
-        key = (test.slot, test.states)
-        true, false = active & builder.truth(test.slot, yes), active & builder.truth(test.slot, no)
-        is_needed = False
+    def _try(self, test: Test, users: list[tuple[int, States]], yes: States, no: States) -> None:
+        key, builder = (test.slot, test.states), self._builder
+        true, false = (self._active & builder.truth(test.slot, states) for states in (yes, no))
         for i, wanted in users:
             clause = self._clauses[i]
             then, otherwise = wanted & yes, wanted & no  # the states in which it can fire on either side
@@ -342,15 +321,12 @@ class _Level:
                 continue
             cost = builder.alone(clause, true, test.slot, yes) if then else 0.0
             cost += builder.alone(clause, false, test.slot, no) if otherwise else 0.0
-            gain = alone[i] - cost
-            if gain <= 0:
-                continue
-            is_needed = True
-            self._gains.setdefault(i, {})[key] = gain
-            self._scores[key] += gain
-            self._users[key].append(i)
-        if is_needed:
-            self._tests[key] = test
+            gain = self._alone[i] - cost
+            if gain > 0:
+                self._tests[key] = test
+                self._gains.setdefault(i, {})[key] = gain
+                self._scores[key] += gain
+                self._users[key].append(i)
 
     def best(self) -> Test | None:
         """Return the test that saves most, None if none saves anything."""
@@ -373,5 +349,145 @@ class _Level:
         return [self._clauses[i] for i in sorted(self._left)]
 
 
-def _bits(column: NDArray[np.bool_]) -> int:
-    return int.from_bytes(np.packbits(column, bitorder="little").tobytes(), "little")
+_WORD = 32
+
+
+@dataclass(frozen=True)
+class Field:
+    """Where the sum of a class is. A class that nothing votes for has no bits."""
+
+    word: int
+    shift: int
+    bits: int
+    offset: int  # what a sum of zero is in the field
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The fields of all classes."""
+
+    of_class: tuple[Field, ...]
+    n_words: int
+    n_bits: int = 0  # of the fields at the end, which are a bit each and are not sums
+
+    def words(self, votes: Sequence[int]) -> list[int]:
+        """Return what votes add to each word.
+
+        >>> Fields((Field(0, 0, 4, 1), Field(0, 4, 4, 1)), 1).words([-1, 1])
+        [15]
+        """
+        words = [0] * self.n_words
+        for place, vote in zip(self.of_class, votes, strict=True):
+            if place.bits:
+                words[place.word] += int(vote) << place.shift
+        return [word % (1 << _WORD) for word in words]
+
+
+def make_fields(parts: Sequence[Block]) -> Fields:
+    """Arrange the sums of code in parts, behind each of which they are looked at.
+
+    Fields can be compared as they are if that takes no more words.
+    """
+    low, high = (np.cumsum(limits, axis=0) for limits in zip(*map(bounds, parts), strict=True))
+    return sum_fields(low.min(axis=0), high.max(axis=0))
+
+
+def sum_fields(low: Votes, high: Votes) -> Fields:
+    """Arrange sums by the lowest and the highest that each can be."""
+    used = (low != 0) | (high != 0)
+    same = np.full(len(low), int(-low.min(initial=0)))
+    ways = [_packed(used, high + offset, offset) for offset in (same, -low)]
+    return min(ways, key=lambda way: way.n_words)
+
+
+def bounds(code: Block) -> tuple[Votes, Votes]:
+    """Return the lowest and the highest sum of each class that any way through the code can give."""
+    low, high = code.votes.copy(), code.votes.copy()
+    for item in code.items:
+        then, otherwise = bounds(item.then), bounds(item.otherwise)
+        low += np.minimum(then[0], otherwise[0])
+        high += np.maximum(then[1], otherwise[1])
+    return low, high
+
+
+def _packed(used: NDArray[np.bool_], most: NDArray[np.int64], offset: NDArray[np.int64]) -> Fields:
+    """Return fields of numbers up to `most`, the widest placed first.
+
+    A used class has at least one bit. Its field may be 0 in every row, which is not a sum of 0 where there is
+    an offset.
+    """
+    bits = [max(1, n.bit_length()) if is_used else 0 for n, is_used in zip(most.tolist(), used, strict=True)]
+    left_in: list[int] = []
+    places = {}
+    for c, width in sorted(enumerate(bits), key=lambda one: -one[1]):
+        word = next((w for w, left in enumerate(left_in) if width <= left), len(left_in))
+        if word == len(left_in):
+            left_in.append(_WORD)
+        places[c] = Field(word, _WORD - left_in[word], width, int(offset[c]))
+        left_in[word] -= width
+    return Fields(tuple(places[c] for c in range(len(bits))), len(left_in))
+
+
+def move_votes(code: Block, fields: Fields) -> None:
+    """Move votes to where fewer rows add them. The sums at the end stay what they are.
+
+    Votes of the likelier side of a question are taken before it, and the other side makes up for them.
+    What comes before all questions costs nothing, because the words begin with it.
+    """
+    words = np.array([place.word if place.bits else -1 for place in fields.of_class])
+    for word in range(fields.n_words):
+        _Mover(words == word).move(code, is_free=True)
+
+
+class _Mover:
+    """Moves the votes of the classes of one word."""
+
+    def __init__(self, in_word: NDArray[np.bool_]) -> None:
+        self._in_word = in_word
+        self._costs: dict[int, float] = {}
+
+    def move(self, block: Block, *, is_free: bool) -> None:
+        """Move votes within a block. With `is_free`, its own votes cost nothing."""
+        if not is_free and not self._adds(block):
+            for item in block.items:
+                self.move(item.then, is_free=False)
+                self.move(item.otherwise, is_free=False)
+            return
+        for item in block.items:
+            likely, other = min(_both_ways(item), key=lambda sides: self._cost(*sides))
+            self.move(likely, is_free=True)
+            moved = np.where(self._in_word, likely.votes, 0)
+            likely.votes -= moved
+            other.votes -= moved
+            block.votes += moved
+            self.move(other, is_free=False)
+
+    def _adds(self, block: Block) -> bool:
+        """Return whether a block should add votes of its own."""
+        if block.votes[self._in_word].any():
+            return True
+        still = sum(self._paid(side) for item in block.items for side in (item.then, item.otherwise))
+        return block.weight + self._free(block) < still
+
+    def _free(self, block: Block) -> float:
+        """Return the additions in a block if its own votes cost nothing."""
+        if id(block) not in self._costs:
+            ways = (min(self._cost(*sides) for sides in _both_ways(item)) for item in block.items)
+            self._costs[id(block)] = sum(ways)
+        return self._costs[id(block)]
+
+    def _paid(self, block: Block) -> float:
+        """Return the additions in a block if its own votes are added there."""
+        if not block.items and not block.votes[self._in_word].any():
+            return 0.0
+        return block.weight + self._free(block)
+
+    def _cost(self, likely: Block, other: Block) -> float:
+        """Return the additions of a question if the votes of one side are taken before it."""
+        if not likely.items and not other.items and not (likely.votes - other.votes)[self._in_word].any():
+            return 0.0
+        return self._free(likely) + other.weight + self._free(other)
+
+
+def _both_ways(item: If) -> tuple[tuple[Block, Block], tuple[Block, Block]]:
+    return (item.then, item.otherwise), (item.otherwise, item.then)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,49 +18,17 @@ from ethereal.base.checks import check_number
 from ethereal.export.c99.device_rows import NUMBER_TYPES, Slots, calibration, simplified
 from ethereal.export.c99.layouts import STRAIGHT
 from ethereal.export.c99.layouts.straight import Estimator
-from ethereal.export.c99.layouts.straight.fields import make_fields, move_votes
-from ethereal.export.c99.layouts.straight.tree import Builder
-from ethereal.export.c99.parts.part import Draft, Part
+from ethereal.export.c99.layouts.straight.tree import Builder, make_fields, move_votes
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.engine import input_matrix
-from ethereal.model.file import to_file_bytes
 from ethereal.model.output import checks_of, leads
-
-if TYPE_CHECKING:
-    from ethereal.export.c99.program import Program
-    from ethereal.export.options import ExportOptions
 
 _MOST_ROWS = 20_000
 _MOST_CHECKS = 3
 _PLACES = np.arange(0.1, 0.91, 0.05)  # of checks, as shares of all instructions
 _WORST = 0.08  # of the instructions, which all checks together may take. Parts share a little less.
 _LEAST_GAIN = 0.04  # of the instructions of an average row, or no check pays
-
-
-class Early(Part):
-    """Answers clear rows after a part of the clauses. The layout "straight" writes the checks."""
-
-    name = "early"
-
-    @classmethod
-    def of(cls, draft: Draft) -> Early | None:
-        return cls() if draft.model.early else None
-
-    @classmethod
-    def prepared(cls, model: Model, options: ExportOptions) -> Model:
-        if not options.early:
-            return model
-        return answering_early(model, options.rows, options.early, input=options.input)
-
-    def about(self, program: Program) -> str:
-        return f"Clear rows are answered early, as by {program.name}.etm."
-
-    def fills(self, program: Program) -> dict[str, str]:
-        return {"answer": "return et_early(features);"}
-
-    def beside(self, program: Program) -> dict[str, str | bytes]:
-        return {f"{program.name}.etm": to_file_bytes(program.model)}  # which is not the model that was given
 
 
 def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, input: str = "float") -> Model:
@@ -150,9 +117,7 @@ class _Trial:
     """Tries places of checks on the rows that were given."""
 
     def __init__(self, model: Model, fires: NDArray[np.bool_], loss: float, input: str) -> None:
-        self._model = model
-        self._loss = loss
-        self._n_rows = len(fires)
+        self._model, self._loss, self._n_rows = model, loss, len(fires)
         slots = Slots(model, kind=NUMBER_TYPES[input])
         code = Builder(slots, calibration(model, slots, None)).build()
         fields = make_fields([code])
@@ -164,9 +129,7 @@ class _Trial:
         groups = [list(item.clauses) for item in code.items]
         costs = [estimator.instructions(item, code.weight) for item in code.items]
         votes = [fires[:, group].astype(np.float32) @ weights[group] for group in groups]
-        spread = [
-            float((of_group - of_group.mean(axis=1, keepdims=True)).var(axis=0).sum()) for of_group in votes
-        ]
+        spread = [float((each - each.mean(axis=1, keepdims=True)).var(axis=0).sum()) for each in votes]
         order = np.argsort([-one / cost for one, cost in zip(spread, costs, strict=True)], kind="stable")
         always = sorted(set(range(model.n_clauses)) - {i for group in groups for i in group})
         self._order = always + [i for g in order for i in groups[g]]
@@ -198,19 +161,16 @@ class _Trial:
         if checks is None:
             return None
         ordered = self._model._with(clauses=self._model.clauses.take(self._order))
-        deployment = (
-            self._model.deployment
-        )  # whose layout may be another one, but early answers need "straight"
-        bounds = None if deployment is None else replace(deployment, layout=None, clause_bytes=None)
+        bounds = self._model.deployment
+        if bounds is not None:  # its layout may be another one, but early answers need "straight"
+            bounds = replace(bounds, layout=None, clause_bytes=None)
         return ordered._with(early=checks_of(checks, ordered.n_clauses), deployment=bounds)
 
     def _mean(self, chosen: tuple[int, ...], clear: list[NDArray[np.bool_]]) -> float:
         """Return the instructions of an average row with these checks."""
         left, cost = np.ones(self._n_rows, dtype=bool), self._full
         for i in chosen:
-            cost += self._check * float(left.mean())
-            is_answered = left & clear[i]
             saved = self._full - self._places[i].instructions
-            cost -= saved * float(is_answered.mean())
+            cost += self._check * float(left.mean()) - saved * float((left & clear[i]).mean())
             left &= ~clear[i]
         return cost
