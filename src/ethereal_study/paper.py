@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -23,6 +21,7 @@ from ethereal.runs.pipeline import DEVICE_ROWS, TYPICAL_ROWS, load_model
 from ethereal.runs.results import Measured
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
+from ethereal_study.table import Column, Table
 
 MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
 DEVICE_COLUMNS = ("program", "instructions", "flash", "RAM", "stack", "agrees")
@@ -157,12 +156,8 @@ def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     >>> history_csv({"vanilla": [{"epoch": 1, "phase": "train"}]}).splitlines()
     ['machine,epoch,phase', 'vanilla,1,train']
     """
-    text = io.StringIO()
     records = [{"machine": name, **record} for name, of_machine in history.items() for record in of_machine]
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    return Table("history", "", [Column(key, key) for key in records[0]], records).csv()
 
 
 def headline(

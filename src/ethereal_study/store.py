@@ -69,7 +69,7 @@ class Store:
             kept = json.loads(self._path(cell).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        head = {"kind": _KIND, "cell": asdict(cell), "basis": _plain(basis)}
+        head = _head(cell, basis)
         if not isinstance(kept, dict) or any(kept.get(key) != value for key, value in head.items()):
             return None
         result = kept.get("result")
@@ -84,13 +84,7 @@ class Store:
             data = to_file_bytes(model)
             digest = hashlib.sha256(data).hexdigest()
             write_bytes(self.model_path(cell), data)
-        content = {
-            "kind": _KIND,
-            "cell": asdict(cell),
-            "basis": _plain(basis),
-            "model": digest,
-            "result": result,
-        }
+        content = _head(cell, basis) | {"model": digest, "result": result}
         write_text(self._path(cell), json.dumps(content))
 
     def files_of(self, *cells: Cell) -> dict[str, bytes]:
@@ -116,5 +110,5 @@ class Store:
             return ""
 
 
-def _plain(basis: dict[str, Any]) -> Any:
-    return json.loads(json.dumps(basis))
+def _head(cell: Cell, basis: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": _KIND, "cell": asdict(cell), "basis": json.loads(json.dumps(basis))}
