@@ -36,8 +36,8 @@ def priced(path: Path, name: str) -> dict[str, Any]:
     with np.load(path, allow_pickle=False) as file:
         data = dict(file)
     axes, test, y = [str(n) for n in data["axis_names"]], data["test"], data["y"]
-    own = WindowFeatures(PLANS[path.stem].kernels, axes=axes, rate=float(data["rate"]))
-    F = own.fit_transform(data["X"])
+    extractor = WindowFeatures(PLANS[path.stem].kernels, axes=axes, rate=float(data["rate"]))
+    F = extractor.fit_transform(data["X"])
     some = np.flatnonzero(~test)
     if name in FORESTS:
         grown = RandomForestClassifier(random_state=0, **FORESTS[name]).fit(F[some], y[some])
@@ -55,7 +55,7 @@ def priced(path: Path, name: str) -> dict[str, Any]:
     rows = program_of(grown, F[test][:MEASURED_WINDOWS])
     trees, features = (
         execute(program, chip, ram_bytes=_PLENTY)
-        for program in (rows, features_program(own.front_end_, windows))
+        for program in (rows, features_program(extractor.front_end_, windows))
     )
     line["agreement"] = float((trees.classes == rows.expected).mean())
     line["flash"] = sum(one.elf.code_bytes + one.elf.table_bytes for one in (trees, features))

@@ -38,9 +38,9 @@ def test_a_first_line_that_is_a_row_is_refused(tmp_path, call):
 
 
 def test_names_that_are_numbers(tmp_path):
-    found = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), TableOptions("kind"))
-    assert found.feature_names == ("400", "410")
-    assert len(found.y) == 60
+    table = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), TableOptions("kind"))
+    assert table.feature_names == ("400", "410")
+    assert len(table.y) == 60
 
 
 @pytest.mark.slow
@@ -64,9 +64,9 @@ def test_no_header_everywhere(tmp_path, call):
 
 def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call):
     lines = ["a,b,kind", *rows(labels=("NA", "None", "nan")), "1,2,", "1,2,?"]
-    found = read_table(write(tmp_path / "t.csv", lines), TableOptions("kind"))
-    assert set(found.y.tolist()) == {"NA", "None", "nan"}
-    assert found.X.shape == (60, 2)
+    table = read_table(write(tmp_path / "t.csv", lines), TableOptions("kind"))
+    assert set(table.y.tolist()) == {"NA", "None", "nan"}
+    assert table.X.shape == (60, 2)
     done = call("train", "t.csv", "--label", "kind", "-o", "m.etm", *QUICK)
     assert [line for line in done.stderr.splitlines() if line.startswith("note")] == [
         "note: t.csv: 2 rows without a label are left out"
@@ -104,8 +104,8 @@ def test_decimal_comma(tmp_path):
     with pytest.raises(TableError, match=r"column 'a' has '0,5', which is not a number. .* give decimal=','"):
         read_table(path, TableOptions("kind"))
     plain = write(tmp_path / "u.csv", ["a,b,kind", *rows()])
-    found = read_table(path, TableOptions("kind", decimal=","))
-    assert np.array_equal(found.X, read_table(plain, TableOptions("kind")).X)
+    table = read_table(path, TableOptions("kind", decimal=","))
+    assert np.array_equal(table.X, read_table(plain, TableOptions("kind")).X)
     with pytest.raises(TableError, match="decimal is 'x'"):
         open_table(path, decimal="x")
 
@@ -256,10 +256,10 @@ def test_texts_in_parquet(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"c": ["red", None, "blue"] * 20, "k": [0, 1] * 30, "y": ["p", "q"] * 30})
     frame.to_parquet(tmp_path / "t.parquet")
-    found = read_table(str(tmp_path / "t.parquet"), TableOptions("y"))
-    assert dict(found.categories) == {0: ("blue", "red")}
-    assert found.X[:2, 0].tolist()[0] == 1.0
-    assert np.isnan(found.X[1, 0])
+    table = read_table(str(tmp_path / "t.parquet"), TableOptions("y"))
+    assert dict(table.categories) == {0: ("blue", "red")}
+    assert table.X[:2, 0].tolist()[0] == 1.0
+    assert np.isnan(table.X[1, 0])
     frame.assign(day=pd.Timestamp("2026-01-31")).to_parquet(tmp_path / "d.parquet")
     with pytest.raises(TableError, match=r"column 'day' holds dates or times.*drop=\['day'\]"):
         read_table(str(tmp_path / "d.parquet"), TableOptions("y"))

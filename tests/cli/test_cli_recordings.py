@@ -146,10 +146,10 @@ def test_later_commands_need_no_options(call, trained, recordings):
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("unicorn") is None, reason="needs the extra device")
 def test_measure_takes_recordings(call, trained, recordings):
-    found = json.loads(call("measure", trained, recordings, "--max-rows", "5", "--layout", "compact",
+    printed = json.loads(call("measure", trained, recordings, "--max-rows", "5", "--layout", "compact",
                             "--json").stdout)  # fmt: skip
-    assert found[0]["agreement"] == 1
-    assert found[0]["accuracy"] > 0.8
+    assert printed[0]["agreement"] == 1
+    assert printed[0]["accuracy"] > 0.8
 
 
 def test_without_groups_whole_recordings_are_tested(call, recordings):

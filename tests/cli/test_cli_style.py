@@ -22,22 +22,27 @@ def commands(group, name="ethereal"):
     if not hasattr(group, "commands"):
         yield name, group
         return
-    for own, command in group.commands.items():
-        yield from commands(command, f"{name} {own}")
+    for name_in_group, command in group.commands.items():
+        yield from commands(command, f"{name} {name_in_group}")
 
 
 def options(command):
-    return {flag: own for own in command.params for flag in getattr(own, "opts", ()) if flag.startswith("-")}
+    return {
+        flag: parameter
+        for parameter in command.params
+        for flag in getattr(parameter, "opts", ())
+        if flag.startswith("-")
+    }
 
 
 def test_what_is_written_goes_to_out_everywhere():
     """Fault N19."""
     writing = {}
     for name, command in commands(get_command(app)):
-        found = options(command)
-        assert "--runs" not in found
-        if "--out" in found:
-            writing[name] = found["--out"].opts
+        offered = options(command)
+        assert "--runs" not in offered
+        if "--out" in offered:
+            writing[name] = offered["--out"].opts
     for name in ("convert", "export", "predict", "prune", "run", "study", "train", "tune"):
         assert f"ethereal {name}" in writing
     assert all("-o" in flags for flags in writing.values()), writing
@@ -52,10 +57,10 @@ def test_help_folds_where_the_terminal_ends():
 
 def test_rows_is_one_thing_everywhere():
     """Fault N19: --rows names rows, --max-rows is a number."""
-    found = {name: options(command) for name, command in commands(get_command(app))}
-    assert [name for name, own in found.items() if "--rows" in own] == ["ethereal export"]
+    offered = {name: options(command) for name, command in commands(get_command(app))}
+    assert [name for name, theirs in offered.items() if "--rows" in theirs] == ["ethereal export"]
     assert {"ethereal measure", "ethereal benchmark train"} <= {
-        n for n, own in found.items() if "--max-rows" in own
+        n for n, theirs in offered.items() if "--max-rows" in theirs
     }
 
 

@@ -46,10 +46,17 @@ def test_measure_takes_words(call, tmp_path):
     refused = call("measure", *files, "rows.npz", code=1).stderr
     assert "changes the polarity within a clause" in refused
     assert "--lenient" in refused
-    found = json.loads(call("measure", *files, "rows.npz", "--lenient", "--json").stdout)
-    assert [m["name"] for m in found] == ["compact", "fast", "straight", "sliced", "redress", "redress scan"]
+    printed = json.loads(call("measure", *files, "rows.npz", "--lenient", "--json").stdout)
+    assert [m["name"] for m in printed] == [
+        "compact",
+        "fast",
+        "straight",
+        "sliced",
+        "redress",
+        "redress scan",
+    ]
     right = np.mean([np.argmax(scan(words, counts, x)) == label for x, label in zip(X, y, strict=True)])
-    for m in found:
+    for m in printed:
         assert m["agreement"] == 1.0
         assert m["n_rows"] == 40
         assert m["accuracy"] == pytest.approx(right)
@@ -62,8 +69,8 @@ def test_a_set_of_the_study_is_booleanized_as_the_study_did(call, tmp_path):
     if not os.environ.get("ETHEREAL_DATA"):
         pytest.skip("the data set is not there (ETHEREAL_DATA)")
     files = put(tmp_path, [0, 1 << 14 | 4, 2, 1 << 14 | 6], [2, 2])
-    found = json.loads(call("measure", *files, "mammography", "--layout", "redress", "--json").stdout)
-    assert all(m["agreement"] == 1.0 and 0 < m["accuracy"] < 1 for m in found)
+    printed = json.loads(call("measure", *files, "mammography", "--layout", "redress", "--json").stdout)
+    assert all(m["agreement"] == 1.0 and 0 < m["accuracy"] < 1 for m in printed)
 
 
 @pytest.mark.parametrize(

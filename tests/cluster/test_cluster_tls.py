@@ -39,10 +39,10 @@ def files(folder, ca="own.pem", cert="own.pem", key="own.key"):
 
 @pytest.fixture(scope="module")
 def address(certificates):
-    own, key = str(certificates / "own.pem"), str(certificates / "own.key")
+    certificate, key = str(certificates / "own.pem"), str(certificates / "own.key")
     roles = {f"tls_{role}_{part}": file for role in ("scheduler", "worker", "client")
-             for part, file in (("cert", own), ("key", key))}  # fmt: skip
-    security = distributed.Security(require_encryption=True, tls_ca_file=own, **roles)
+             for part, file in (("cert", certificate), ("key", key))}  # fmt: skip
+    security = distributed.Security(require_encryption=True, tls_ca_file=certificate, **roles)
     with distributed.LocalCluster(
         n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None, host="tls://127.0.0.1",
         security=security,
@@ -52,8 +52,8 @@ def address(certificates):
 
 def test_work_on_an_encrypted_cluster(address, certificates):
     assert address.startswith("tls://")
-    for own in (address, address.removeprefix("tls://")):
-        with cluster.choose(dask=own, tls=files(certificates)) as workers:
+    for form in (address, address.removeprefix("tls://")):
+        with cluster.choose(dask=form, tls=files(certificates)) as workers:
             assert workers.submit(divmod, 7, 2).result() == (3, 1)
 
 

@@ -105,13 +105,13 @@ def test_complete_archives_give_complete_sets(call, tmp_path):
     assert "`ethereal datasets fetch gas` gets all of it" in text
     fetched = call("fetch", "emg", "gas", "sensorless").stdout
     for name, (_, rows) in ORIGINALS.items():
-        found = datasets.load(name)
+        data = datasets.load(name)
         source = registry.SOURCES[name]
-        assert found.completeness == f"complete: {rows} rows"
-        assert found.X.shape == (rows, source.features)
-        assert len(np.unique(found.y)) == source.classes
+        assert data.completeness == f"complete: {rows} rows"
+        assert data.X.shape == (rows, source.features)
+        assert len(np.unique(data.y)) == source.classes
         assert f"complete: {rows} rows" in fetched
-        assert np.isfinite(found.X).all()
+        assert np.isfinite(data.X).all()
         (file,) = source.files
         assert (tmp_path / "archives" / f"{file.name}.sha256").exists()
     after = {r["name"]: r for r in json.loads(call("--json").stdout)["datasets"]}

@@ -48,8 +48,8 @@ def test_a_folder_per_class_gives_windows_labels_groups_and_axes(tmp_path):
     assert rows.X[1, :, 0].tolist() == ramp(32, 16)
     assert rows.y.tolist() == ["rest"] * 6 + ["walk"] * 3
     assert rows.groups.tolist() == ["a"] * 3 + ["b"] * 3 + ["a"] * 3
-    own = rows.front_end.front_end_
-    assert (own.axes, own.window, own.hop, own.rate) == (("ax", "ay"), 32, 16, 50.0)
+    front_end = rows.front_end.front_end_
+    assert (front_end.axes, front_end.window, front_end.hop, front_end.rate) == (("ax", "ay"), 32, 16, 50.0)
 
 
 def test_windows_do_not_cross_labels_recordings_or_lost_samples(tmp_path, capsys):
@@ -155,16 +155,16 @@ def test_other_axes_are_refused(tmp_path):
 
 def test_usual_kernels_suit_the_window(tmp_path):
     write_csv(tmp_path / "a" / "1.csv", {"ax": ramp(40)})
-    own = read_recordings(str(tmp_path), options(kernels=None)).front_end.front_end_
-    assert [kernel for kernel, _ in own.groups] == ["stats", "parts", "haar"]
+    front_end = read_recordings(str(tmp_path), options(kernels=None)).front_end.front_end_
+    assert [kernel for kernel, _ in front_end.groups] == ["stats", "parts", "haar"]
 
 
 def test_wav_files(tmp_path):
     for label in ("yes", "no"):
         write_wav(tmp_path / label / "1.wav", ramp(600))
     rows = read_recordings(str(tmp_path), SourceOptions(window=512))
-    own = rows.front_end.front_end_
-    assert (own.rate, own.groups) == (8000.0, (("mel", "x"),))
+    front_end = rows.front_end.front_end_
+    assert (front_end.rate, front_end.groups) == (8000.0, (("mel", "x"),))
     assert rows.X.shape == (2, 512, 1)
     assert rows.X[0, :3, 0].tolist() == [0, 1, 2]
 
@@ -221,13 +221,18 @@ def test_an_npz_file_may_know_rate_scale_and_classes(tmp_path):
     known = {"rate": 50.0, "scale": [1000, 1000], "units": ["g", "g"], "axis_names": ["u", "v"]}
     np.savez(path, X=X, y=[0, 1, 0, 1], test=[False, False, True, True], class_names=["a", "b"], **known)
     rows = read(str(path), SourceOptions(kernels="stats"))
-    own = rows.front_end.front_end_
-    assert (own.rate, own.scale, own.units, own.axes) == (50.0, (1000.0,) * 2, ("g", "g"), ("u", "v"))
+    front_end = rows.front_end.front_end_
+    assert (front_end.rate, front_end.scale, front_end.units, front_end.axes) == (
+        50.0,
+        (1000.0,) * 2,
+        ("g", "g"),
+        ("u", "v"),
+    )
     assert rows.y.tolist() == ["a", "b", "a", "b"]
     assert rows.X.ravel().tolist() == list(range(256))
-    assert windows_for(own, str(path), TableOptions()).X.tolist() == rows.X.tolist()
+    assert windows_for(front_end, str(path), TableOptions()).X.tolist() == rows.X.tolist()
     with pytest.raises(TableError, match=r"windows of 32 x 2, but the model reads 64 samples x 2 axes"):
-        windows_for(replace(own, window=64, hop=64), str(path), TableOptions())
+        windows_for(replace(front_end, window=64, hop=64), str(path), TableOptions())
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,10 @@ def build(
     """Compile a sketch without a warning, and link it for an Uno."""
     example = library / "examples" / name
     (folder / "sketch.cpp").write_text("#include <Arduino.h>\n" + (example / f"{name}.ino").read_text())
-    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src", "-I", example]
-    subprocess.run(["avr-g++", "-std=gnu++11", *own, "sketch.cpp"], cwd=folder, check=True)
+    command = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src", "-I", example]
+    subprocess.run(["avr-g++", "-std=gnu++11", *command, "sketch.cpp"], cwd=folder, check=True)
     sources = [library / "src" / "toy.c", *example.glob("*.c")]
-    subprocess.run(["avr-gcc", "-std=gnu11", *own, *sources], cwd=folder, check=True)
+    subprocess.run(["avr-gcc", "-std=gnu11", *command, *sources], cwd=folder, check=True)
     objects = [*core, *folder.glob("*.o")]
     link = ["avr-gcc", *BOARD, "-Wl,--gc-sections", *objects, "-lm", "-o", folder / "sketch.elf"]
     return subprocess.run(link, capture_output=True, text=True, check=False)
@@ -168,5 +168,5 @@ def test_an_export_that_learns_on_an_uno(tmp_path, core, learn, new):
     assert first_line(tmp_path / "sketch.elf").startswith("0 failures in ")
     sketch = (library / "examples" / "Teach" / "Teach.ino").read_text()
     (tmp_path / "teach.cpp").write_text("#include <Arduino.h>\n" + sketch)
-    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
-    subprocess.run(["avr-g++", "-std=gnu++11", *own, "teach.cpp"], cwd=tmp_path, check=True)
+    command = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
+    subprocess.run(["avr-g++", "-std=gnu++11", *command, "teach.cpp"], cwd=tmp_path, check=True)

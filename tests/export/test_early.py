@@ -86,8 +86,8 @@ def test_an_export_holds_the_model_that_answers_like_it(
     assert "et_clear" in (folder / "model.c").read_text()
     assert not (c(model, tmp_path / "plain", rows=X) / "model.etm").exists()
     remarks: list[str] = []
-    (found,) = measure_layouts(model, X[:5], rows=X, early=0.01, remark=remarks.append)
-    assert (found.name, found.agreement, len(remarks)) == ("straight", 1.0, 4)
+    (measurement,) = measure_layouts(model, X[:5], rows=X, early=0.01, remark=remarks.append)
+    assert (measurement.name, measurement.agreement, len(remarks)) == ("straight", 1.0, 4)
     with pytest.raises(NotSupported, match="layout fast does not take early answers"):
         choose(model, "fast", rows=X, early=0.01)
 

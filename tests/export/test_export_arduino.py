@@ -236,8 +236,8 @@ def test_the_stack_of_zephyrs_main_task_holds_a_prediction(kind, tmp_path):
     module = export.zephyr(model, tmp_path / "toy", name="toy", layout="fast")
     told = (module / "samples" / "self_test" / "prj.conf").read_text()
     stack = int(re.search(r"^CONFIG_MAIN_STACK_SIZE=(\d+)$", told, re.MULTILINE)[1])
-    found = measure(model, X[:4], layout="fast", worst=True)
-    assert stack >= max(found.stack_bytes, found.worst_stack_bytes or 0) + 512
+    measured = measure(model, X[:4], layout="fast", worst=True)
+    assert stack >= max(measured.stack_bytes, measured.worst_stack_bytes or 0) + 512
     assert f"CONFIG_MAIN_STACK_SIZE={stack}" in (module / "README.md").read_text()
 
 

@@ -170,8 +170,8 @@ def test_lanes_are_for_few_classes_and_sums_of_16_bits(weight: int, n_classes: i
     weights[:, 0] = weight
     model = Model([0, 1], [0, 1, 2], weights, n_booleans=2, classes=np.arange(n_classes))
     slots = Slots(model)
-    found = make_masks(slots, slots.clauses, np.zeros((1, 2), dtype=bool))
-    assert [bool(masks.lanes.size) for masks in found] == [False, True][: 1 + has_lanes]
+    made = make_masks(slots, slots.clauses, np.zeros((1, 2), dtype=bool))
+    assert [bool(masks.lanes.size) for masks in made] == [False, True][: 1 + has_lanes]
 
 
 @pytest.mark.parametrize(

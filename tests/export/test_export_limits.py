@@ -45,15 +45,15 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("module", "message"), [("ziglang", "needs ziglang"), ("unicorn", "needs unicorn")])
 def test_missing_tools_are_named(module: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(1)
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == module else found(name, *a)
+        importlib.util, "find_spec", lambda name, *a: None if name == module else find_spec(name, *a)
     )
     with pytest.raises(ModuleNotFoundError, match=rf"{message}. .* pip install 'ethereal-tm\[device\]'"):
         measure(model, X[:2])
 
 
-@pytest.mark.parametrize("layout", [own.name for own in REGISTRY if own.has_rows])
+@pytest.mark.parametrize("layout", [declared.name for declared in REGISTRY if declared.has_rows])
 def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
     model, X = random_model(2, missing="some", n_features=9, n_bins=9, n_clauses=120, heaviest=5)
     files = project_files("c", make_program(model, layout, name="gate", rows=X))

@@ -40,10 +40,10 @@ def test_the_export_of_a_pruned_model_keeps_its_bound(pruned, tmp_path):
     assert export.choose(model, target="cortex-m4", layout="auto").layout == "straight"  # which is larger
     program = export.choose(model)
     assert program.layout == pruned.footprint.layout
-    found = device.measure(model, X[:20])
-    assert found.name == pruned.footprint.layout
-    assert found.target == "cortex-m4"
-    assert found.flash_bytes == pruned.footprint.bytes <= BOUND
+    measured = device.measure(model, X[:20])
+    assert measured.name == pruned.footprint.layout
+    assert measured.target == "cortex-m4"
+    assert measured.flash_bytes == pruned.footprint.bytes <= BOUND
     export.c(model, tmp_path / "c")
     assert (tmp_path / "c" / f"ethereal_{program.layout}.h").exists()
 
@@ -81,13 +81,13 @@ def test_without_a_compiler_the_recorded_layout_is_trusted(bounded, monkeypatch)
 
 def test_a_model_keeps_the_record_as_long_as_it_has_its_clauses(bounded):
     model, X = bounded
-    own = model.deployment
+    deployment = model.deployment
     kept = [
         *(model.simplify(), model.with_unknown(2), model.with_seen(X), model.with_typical_rows(None)),
         *(model.with_temperature(2.0), model.with_feature_names(list("abcdef"))),
         *(copy.deepcopy(model), pickle.loads(pickle.dumps(model)), from_file_bytes(to_file_bytes(model))),
     ]
-    assert [other.deployment for other in kept] == [own] * len(kept)
+    assert [other.deployment for other in kept] == [deployment] * len(kept)
     assert model.with_clauses(model.literals, model.offsets, model.weights).deployment is None
     assert model == model.with_deployment(None)
 

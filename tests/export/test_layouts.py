@@ -39,22 +39,26 @@ def test_nothing_outside_its_folder_compares_with_the_name_of_a_layout(path: Pat
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_folder_has_what_a_layout_needs(layout: str) -> None:
-    folder, own = SOURCE / "export/c99/layouts" / layout, find_layout(layout)
+    folder, declared = SOURCE / "export/c99/layouts" / layout, find_layout(layout)
     expected = {f"{layout}.h", "__init__.py"}
     assert expected <= {path.name for path in folder.iterdir()}
-    assert own.supports.consumer == f"layout {layout}"
-    assert (own.rows_per_call == 32) == (folder / "predict.c.in").exists() == (folder / "batch.c.in").exists()
-    assert own.has_rows == (not (folder / "model.c.in").exists())
+    assert declared.supports.consumer == f"layout {layout}"
+    assert (
+        (declared.rows_per_call == 32)
+        == (folder / "predict.c.in").exists()
+        == (folder / "batch.c.in").exists()
+    )
+    assert declared.has_rows == (not (folder / "model.c.in").exists())
 
 
 def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = random_model(1)
     assert choose(model).layout == "straight"
     strict = tuple(
-        replace(own, supports=replace(own.supports, longest_clause=0))
-        if own.name in ("fast", "straight")
-        else own
-        for own in REGISTRY
+        replace(declared, supports=replace(declared.supports, longest_clause=0))
+        if declared.name in ("fast", "straight")
+        else declared
+        for declared in REGISTRY
     )
     for module in ("layouts", "choose", "program"):
         monkeypatch.setattr(f"ethereal.export.c99.{module}.REGISTRY", strict)

@@ -36,17 +36,19 @@ def model(classes=HOSTILE, features=None):
 
 @pytest.mark.parametrize("layout", ["fast", "compact", "straight"])
 def test_one_header_has_the_names_as_they_are(tmp_path, layout):
-    own = model()
-    folder = export.c(own, tmp_path / "c", single_header=True, with_names=True, layout=layout, name="m")
+    small = model()
+    folder = export.c(small, tmp_path / "c", single_header=True, with_names=True, layout=layout, name="m")
     program = (
         '#include <stdio.h>\n#include "m.h"\nint main(void) { unsigned i;\n'
-        f"for (i = 0; i < {own.n_classes}; i++) {{ fputs(m_class_name(i), stdout); putchar(0);\n"
+        f"for (i = 0; i < {small.n_classes}; i++) {{ fputs(m_class_name(i), stdout); putchar(0);\n"
         "fputs(m_feature_name(i), stdout); putchar(0); } return 0; }\n"
     )
     (folder / "main.c").write_text(program)
     subprocess.run(["cc", "-o", "main", "main.c"], cwd=folder, check=True)
     shown = subprocess.run([folder / "main"], capture_output=True, check=True).stdout.decode().split("\0")
-    assert shown[:-1] == [text for pair in zip(own.classes, own.feature_names, strict=True) for text in pair]
+    assert shown[:-1] == [
+        text for pair in zip(small.classes, small.feature_names, strict=True) for text in pair
+    ]
 
 
 @pytest.mark.parametrize(

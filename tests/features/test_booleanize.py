@@ -117,15 +117,17 @@ def test_fit_on_anything_gives_finite_thresholds_that_tell_rows_apart(X, n_bins,
     bits = booleanizer.transform(X)
     for f in range(X.shape[1]):
         present = X[~np.isnan(X[:, f]), f]
-        own = feature_map.thresholds_of(f)
+        of_feature = feature_map.thresholds_of(f)
         with np.errstate(over="ignore"):
             different = np.unique(present.astype(np.float32))
-        assert len(own) <= n_bins - 1
-        assert (len(own) > 0) == (len(different) > 1)
-        assert np.array_equal(own, own.astype(np.float32))
+        assert len(of_feature) <= n_bins - 1
+        assert (len(of_feature) > 0) == (len(different) > 1)
+        assert np.array_equal(of_feature, of_feature.astype(np.float32))
         assert feature_map.missing[f] == (len(present) < len(X))
         if encoding == "thermometer":
-            columns = bits[:, feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(own)]
+            columns = bits[
+                :, feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(of_feature)
+            ]
             assert columns.any(axis=0).all()  # no Boolean that is never true
             assert not columns.all(axis=0).any()
 

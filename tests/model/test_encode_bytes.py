@@ -27,13 +27,13 @@ def small_weights(model):
 
 def votes(model):
     """Votes of each set of literals, whatever the order and the repetitions."""
-    found = {}
+    hashes = {}
     for clause in model:
         if clause.literals:
-            row = found.setdefault(clause.literals, np.zeros(model.n_classes, dtype=int))
+            row = hashes.setdefault(clause.literals, np.zeros(model.n_classes, dtype=int))
             for c, weight in clause.weights.items():
                 row[c] += weight
-    return {literals: row.tolist() for literals, row in found.items() if row.any()}
+    return {literals: row.tolist() for literals, row in hashes.items() if row.any()}
 
 
 @pytest.mark.parametrize("code", CODES)

@@ -42,8 +42,8 @@ def plain_outputs(model, booleans):
     literals = np.concatenate([booleans, ~booleans], axis=1)
     outputs = np.zeros((len(booleans), model.n_clauses), dtype=bool)
     for j in range(model.n_clauses):
-        own = model.literals[model.offsets[j] : model.offsets[j + 1]]
-        outputs[:, j] = literals[:, own].all(axis=1) & (len(own) > 0)
+        of_clause = model.literals[model.offsets[j] : model.offsets[j + 1]]
+        outputs[:, j] = literals[:, of_clause].all(axis=1) & (len(of_clause) > 0)
     return outputs
 
 

@@ -237,9 +237,9 @@ def test_other_columns_keep_their_thresholds(column):
 def test_thresholds_of_the_user_stay_in_names():
     rows = np.array([[0.0], [1.0]])
     assert Booleanizer(thresholds=0.5).fit(rows).get_feature_names_out().tolist() == ["x0>0.5"]
-    own = Booleanizer().fit(rows)
-    again = Booleanizer(thresholds=own.feature_map_).fit(rows)
-    assert again.get_feature_names_out().tolist() == own.get_feature_names_out().tolist() == ["x0"]
+    booleanizer = Booleanizer().fit(rows)
+    again = Booleanizer(thresholds=booleanizer.feature_map_).fit(rows)
+    assert again.get_feature_names_out().tolist() == booleanizer.get_feature_names_out().tolist() == ["x0"]
 
 
 def test_an_explanation_prints_the_heaviest_rules():

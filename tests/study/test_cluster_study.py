@@ -68,9 +68,9 @@ def test_command(data, dask_address, tmp_path):
     words = ["study", "table2", "--sets", "statlog", "--epochs", "2", "--seeds", "1", "--baseline-seeds", "0"]
 
     def table(*more):
-        found = CliRunner().invoke(app, [*words, "--json", *more])
-        assert found.exit_code == 0, found.output
-        return json.loads(found.stdout)["table2-honest"]["rows"]
+        done = CliRunner().invoke(app, [*words, "--json", *more])
+        assert done.exit_code == 0, done.output
+        return json.loads(done.stdout)["table2-honest"]["rows"]
 
     alone = table("--jobs", "1", "--out", str(tmp_path / "alone"))
     assert table("--dask", dask_address, "--out", str(tmp_path / "dask")) == alone
@@ -82,9 +82,9 @@ def test_command(data, dask_address, tmp_path):
 
 
 def test_workers_with_other_data_are_told(data, dask_address, tmp_path, monkeypatch):
-    own = tmp_path / "own"
-    write_npz(own / "statlog.npz", small_set("statlog", seed=7))
-    monkeypatch.setenv("ETHEREAL_DATA", str(own))
+    other_data = tmp_path / "own"
+    write_npz(other_data / "statlog.npz", small_set("statlog", seed=7))
+    monkeypatch.setenv("ETHEREAL_DATA", str(other_data))
     (cell,) = grid(["statlog"], ["ethereal"], "honest", 1, 2)
     store = Store(tmp_path / "cells")
     with (

@@ -26,10 +26,10 @@ def test_a_machine_in_words(micropython):
     model, rows = random_model(3, encoding=None, n_features=30, n_clauses=60, heaviest=3)
     baseline = interpreted.machine(model, rows[:45].astype(bool))
     assert baseline.expected == model.output.indices(model.class_sums(rows[:45])).tolist()
-    found = interpreted.measure_interpreted(baseline, micropython)
-    assert (found.rows, found.agreement) == (45, 1.0)
-    assert found.microseconds > 0
-    assert found.heap > 2 * model.n_includes
+    measured = interpreted.measure_interpreted(baseline, micropython)
+    assert (measured.rows, measured.agreement) == (45, 1.0)
+    assert measured.microseconds > 0
+    assert measured.heap > 2 * model.n_includes
 
 
 def test_a_network(micropython, digits):

@@ -112,8 +112,8 @@ def test_boosted_trees_answer_on_the_core_as_on_the_host(n_classes):
     program = boosted(trees, X)
     np.testing.assert_array_equal(program.expected, trees.predict(X))
     for target in ("cortex-m7", "cortex-m0plus"):
-        found = execute(program, find_target(target), ram_bytes=1 << 20)
-        assert (found.classes == program.expected).mean() > 0.99  # thresholds and leaves are rounded
+        measured = execute(program, find_target(target), ram_bytes=1 << 20)
+        assert (measured.classes == program.expected).mean() > 0.99  # thresholds and leaves are rounded
 
 
 @pytest.mark.parametrize(("n_classes", "n_trees", "depth"), [(2, 3, 2), (3, 6, 4)])

@@ -218,11 +218,11 @@ def test_protocols(data, tmp_path):
 def test_thresholds_of_the_protocols(data):
     from ethereal import datasets
 
-    found, settings = datasets.load("statlog"), SETTINGS["statlog"]
-    everything = settings.booleanizer(keep_equal=True).fit(found.X).transform(found.X)
-    learnt = settings.booleanizer().fit(found.X_train).transform(found.X)
-    assert np.array_equal(prepare(found, settings, "paper").bits(), everything)
-    assert np.array_equal(prepare(found, settings, "honest").bits(), learnt)
+    loaded, settings = datasets.load("statlog"), SETTINGS["statlog"]
+    everything = settings.booleanizer(keep_equal=True).fit(loaded.X).transform(loaded.X)
+    learnt = settings.booleanizer().fit(loaded.X_train).transform(loaded.X)
+    assert np.array_equal(prepare(loaded, settings, "paper").bits(), everything)
+    assert np.array_equal(prepare(loaded, settings, "honest").bits(), learnt)
     assert not np.array_equal(everything, learnt)
 
 

@@ -229,5 +229,5 @@ def test_model_carries_typical_rows():
     X = rng.random((1000, 11)) < 0.5
     clf = EtherealClassifier.paper(4, T=4, s=3.0, epochs=1, validation_fraction=0.0, random_state=0)
     rows = clf.fit(X, X[:, 0]).model_.typical_rows
-    found = np.unpackbits(rows, axis=1, count=11, bitorder="little").astype(bool)
-    assert np.array_equal(found, X[np.linspace(0, 999, 256).astype(int)])
+    fired = np.unpackbits(rows, axis=1, count=11, bitorder="little").astype(bool)
+    assert np.array_equal(fired, X[np.linspace(0, 999, 256).astype(int)])

@@ -53,8 +53,8 @@ def test_importances_are_shares_of_the_columns(noisy):
 def test_features_are_selected_by_importance(noisy):
     X, y = noisy
     assert set(np.flatnonzero(SelectFromModel(small(epochs=15)).fit(X, y).get_support())) == {2, 5}
-    found = RFECV(small(), step=3, cv=2, min_features_to_select=2).fit(X, y)
-    assert {2, 5} <= set(np.flatnonzero(found.support_))
+    fitted = RFECV(small(), step=3, cv=2, min_features_to_select=2).fit(X, y)
+    assert {2, 5} <= set(np.flatnonzero(fitted.support_))
 
 
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])

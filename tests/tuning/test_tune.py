@@ -105,8 +105,8 @@ def test_start_points_can_be_asked_for(rows):
 # --- the search
 
 
-def plain(found):
-    return [(t.setup, t.accuracy, t.footprint) for t in found.trials]
+def plain(study):
+    return [(t.setup, t.accuracy, t.footprint) for t in study.trials]
 
 
 @pytest.fixture(scope="module")
@@ -196,11 +196,11 @@ def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_test_rows_choose_nothing(whole):
     rng = np.random.default_rng(0)
-    found = ethereal.tune(
+    tuned = ethereal.tune(
         X, Y, flash="2k", instructions="2k", trials=2, test=(rng.permutation(X), Y), **QUICK
     )
-    assert plain(found) == plain(whole)[:2]
-    assert found.test_accuracy < 0.6
+    assert plain(tuned) == plain(whole)[:2]
+    assert tuned.test_accuracy < 0.6
 
 
 def test_a_budget_that_nothing_can_keep():

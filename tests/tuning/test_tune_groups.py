@@ -101,8 +101,8 @@ def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_pat
     X, y, person = people
     for test, expected in ((person > 7, person[person <= 7].tolist()), (np.arange(400) % 5 == 0, None)):
         np.savez(tmp_path / "people.npz", X=X, y=y, test=test, group=person)
-        found = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups_train
-        assert (None if found is None else found.tolist()) == expected
+        table = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups_train
+        assert (None if table is None else table.tolist()) == expected
     np.savez(tmp_path / "people.npz", X=X, y=y, group=person[:-1])
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):
         read_table(str(tmp_path / "people.npz"))

@@ -61,8 +61,8 @@ def alone(tmp_path):
 @pytest.mark.slow
 def test_the_product_works_alone(alone):
     done = {name: alone(words) for name, words in WORK.items()}
-    for name, found in done.items():
-        assert found.returncode == 0, (name, found.stderr)
+    for name, result in done.items():
+        assert result.returncode == 0, (name, result.stderr)
     assert NOT_INSTALLED in " ".join(done["measure"].stdout.split())
     assert "No row can take more" not in done["measure"].stdout
     assert alone("study table1").returncode == 2

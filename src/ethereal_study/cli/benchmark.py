@@ -58,7 +58,7 @@ Data = Annotated[
 @benchmark.command()
 @grouped
 def train(
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs. The time of all counts.")] = 2,
     repeats: Repeats = 3,
@@ -83,13 +83,13 @@ def train(
         set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
     work = {"epochs": epochs, "repeats": repeats, "n_clauses": MEMORY_CLAUSES if memory else None}
     entries = _entries(threads, baselines, BASELINES)
-    _run(set_names, own, entries, train_table, rows, data, as_json, **work, evaluate=not memory)
+    _run(set_names, files, entries, train_table, rows, data, as_json, **work, evaluate=not memory)
 
 
 @benchmark.command()
 @grouped
 def predict(
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs trained before, not timed.")] = 5,
     repeats: Repeats = 3,
@@ -107,13 +107,13 @@ def predict(
 
     work = {"epochs": epochs, "repeats": repeats, "evaluate": False, "predict_rows": predict_rows}
     entries = _entries(threads, baselines, (*BASELINES, FOREST))
-    _run(set_names, own, entries, predict_table, rows, data, as_json, **work)
+    _run(set_names, files, entries, predict_table, rows, data, as_json, **work)
 
 
 @benchmark.command()
 @grouped
 def device(
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     set_names: Sets = "all",
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs. Default: the study's.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes. -1 is one per core.")] = -1,
@@ -130,7 +130,7 @@ def device(
         from ethereal_study.cli.study import Job, chosen_sets
         from ethereal_study.settings import SETTINGS
 
-        set_names = with_own_sets(set_names, own, out / "sets")
+        set_names = with_own_sets(set_names, files, out / "sets")
         named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
         usual = [name for name in SETTINGS if name != "mnist"]
         job = Job(epochs=epochs, jobs=jobs, out=out, as_json=as_json)
@@ -168,7 +168,7 @@ def _entries(threads: str, baselines: str, among: tuple[str, ...]) -> list[Entry
 
 def _run(
     set_names: str,
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     entries: list[Entry],
     table: Callable[[Comparison], Table],
     max_rows: int | None,
@@ -184,7 +184,7 @@ def _run(
     comparisons: list[Comparison] = []
     with TemporaryDirectory(prefix="ethereal-sets-") as kept:
         with reported():
-            named = with_own_sets(set_names, own, Path(kept)).split(",")
+            named = with_own_sets(set_names, files, Path(kept)).split(",")
         names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in named]
         for name in names:
             with reported():  # a damaged file

@@ -268,7 +268,7 @@ class Job:
 def study(
     part: Annotated[Part, typer.Argument(help="What to make.")],
     job: Job,
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     where: ClusterOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     baseline_seeds: Annotated[
@@ -297,7 +297,7 @@ def study(
 
         # The paper's tables have all sets but mnist, which has figures of its own.
         usual = [name for name in SETTINGS if name != "mnist" or part == Part.frontier]
-        named = chosen_sets(with_own_sets(sets, own, job.out / "sets"), list(SETTINGS))
+        named = chosen_sets(with_own_sets(sets, files, job.out / "sets"), list(SETTINGS))
         if where.is_asked:
             job.workers = closing.enter_context(where.open())
         with continued_later():
