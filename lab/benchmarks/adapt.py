@@ -167,7 +167,7 @@ def study(name: str, data: Data, args: argparse.Namespace) -> None:
             }
             for who in unseen:
                 one_person(
-                    name, data, model, forms, who, unseen, seed, results, has_rivals=not args.no_rivals
+                    name, data, model, forms, who, unseen, seed, results, has_baselines=not args.no_baselines
                 )
         report(name, results, seed + 1)
 
@@ -182,7 +182,7 @@ def one_person(
     seed: int,
     results: Any,
     *,
-    has_rivals: bool,
+    has_baselines: bool,
 ) -> None:
     """Teach one person's rows, and add what came out to `found`."""
     rows = np.flatnonzero(data.person == who)
@@ -197,7 +197,7 @@ def one_person(
     other_bits = forms["votes"].bits(data.X[strangers])
     other_labels = np.array([known[label] for label in data.y[strangers].tolist()])
     before = accuracy(State(forms["votes"]), bits, tests, labels)
-    if has_rivals:
+    if has_baselines:
         apart = machine(data, general_rows(data, unseen, np.random.default_rng(seed)), seed).predict(X[tests])
         results["before, not pruned", 1][who].append(float((apart == data.y[rows[tests]]).mean()) - before)
     others = accuracy(State(forms["votes"]), other_bits, range(len(strangers)), other_labels)
@@ -216,7 +216,7 @@ def one_person(
             for form in ("votes", "no guard"):
                 state = personal(forms[form], bits, first_taught, spoilt)
                 results[f"{form}, 1 in 5 wrong", n][who].append(accuracy(state, bits, tests, labels) - before)
-        if not has_rivals:
+        if not has_baselines:
             continue
         results["nearest", n][who].append(nearest(fires, first_taught, tests, labels) - before)
         forest = RandomForestClassifier(50, random_state=0).fit(X[first_taught], labels[first_taught])
@@ -310,7 +310,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("adapt-models"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=60)
-    parser.add_argument("--no-rivals", action="store_true", help="only what votes and a bias gain")
+    parser.add_argument("--no-baselines", action="store_true", help="only what votes and a bias gain")
     parser.add_argument("--new-class", action="store_true")
     parser.add_argument("--keep", type=int, default=-1, help="a class that is never the new one")
     parser.add_argument("--costs", action="store_true")

@@ -2,8 +2,8 @@
 
     python lab/benchmarks/defaults.py --folder tables --out defaults
 
-Every rival has its own defaults. A set has at most 3000 training and 3000 test rows: 70 and 30 % by class, or
-the set's own test rows. Times are CPU seconds of one thread. --folder has further sets as CSV files with a
+Every baseline has its own defaults. A set has at most 3000 training and 3000 test rows: 70 and 30 % by class,
+or the set's own test rows. Times are CPU seconds of one thread. --folder has further sets as CSV files with a
 header, whose last column is the label. Finished sets stay in --out.
 """
 
@@ -113,15 +113,15 @@ def result(path, name, folder, seed):
 def summary(title, results):
     """Print the mean accuracy and the geometric means of seconds and sizes: sets x methods x 3.
 
-    Return the mean difference to each rival in points, with its standard error over sets.
+    Return the mean difference to each baseline in points, with its standard error over sets.
     """
     rest = np.exp(np.log(results[:, :, 1:]).mean(axis=0))
     print(line(f"**{title}**", np.column_stack([results[:, :, 0].mean(axis=0), rest])))
     told = []
-    for i, rival in enumerate(list(METHODS)[1:], 1):
+    for i, baseline in enumerate(list(METHODS)[1:], 1):
         points = 100 * (results[:, 0, 0] - results[:, i, 0])
         error = points.std(ddof=1) / math.sqrt(len(points)) if len(points) > 1 else math.nan
-        told.append(f"{title}: {points.mean():+.2f} ± {error:.2f} points against {rival}")
+        told.append(f"{title}: {points.mean():+.2f} ± {error:.2f} points against {baseline}")
     return told
 
 

@@ -64,8 +64,9 @@ def strange(data: dict[str, Any], args: argparse.Namespace) -> None:
     names = [str(name) for name in data["axis_names"]]
     windowed = WindowFeatures(GROUPS[args.groups], axes=names, rate=float(data["rate"])).fit(X[:1])
     learn = np.flatnonzero(~test)[:: max(1, int((~test).sum()) // 4000)]
-    clf = EtherealClassifier(40, 10, 4.0, epochs=5, booleanizer=args.bins, front_end=windowed, noise_clauses=0,
-                             validation_fraction=0, refit_votes=False, random_state=0)  # fmt: skip
+    clf = EtherealClassifier(40, 10, 4.0, epochs=5, booleanizer=args.bins, front_end=windowed,
+                             noise_clauses=0, validation_fraction=0, refit_votes=False,
+                             random_state=0)  # fmt: skip
     model = clf.fit(X[learn], y[learn]).model_.with_seen(X[learn], y[learn], group[learn])
     assert model.seen is not None
     print(f"limit {model.seen.limit} of {np.isfinite(model.seen.high).sum()} features")

@@ -77,8 +77,9 @@ def machines(front_end: Any, bins: int, X: Any, y: Any, seed: int) -> Any:
     """Two machines of 200 clauses as one model."""
     windowed = WindowFeatures.from_front_end(front_end)
     made = [
-        EtherealClassifier(200, 10, 4.0, epochs=20, booleanizer=bins, front_end=windowed, validation_fraction=0,
-                           noise_clauses=0, refit_votes=False, random_state=10 * seed + i)
+        EtherealClassifier(200, 10, 4.0, epochs=20, booleanizer=bins, front_end=windowed,
+                           validation_fraction=0, noise_clauses=0, refit_votes=False,
+                           random_state=10 * seed + i)
         .fit(X, y).model_
         for i in range(2)
     ]  # fmt: skip
@@ -106,8 +107,9 @@ def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]
     plan, test = PLANS[name], data["test"]
     X, y, group = (data[key][~test] for key in ("X", "y", "group"))
     X_test, y_test = data["X"][test], data["y"][test]
-    windowed = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"]),
-                         scale=data["scale"].tolist(), hop=min(64, X.shape[1]))  # fmt: skip
+    windowed = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]],
+                              rate=float(data["rate"]), scale=data["scale"].tolist(),
+                              hop=min(64, X.shape[1]))  # fmt: skip
     offered = windowed.fit(X).front_end_
     steps = drop_groups(offered, X, y, group, by_flash=True, seed=seed)
     curves: dict[Any, Any] = {}
@@ -162,7 +164,7 @@ def forest(front_end: Any, data: Any, seed: int, columns: Any = slice(None)) -> 
     return float(grown.score(F[test], y[test]))
 
 
-def rivals(path: Path, seed: int) -> Iterator[dict[str, Any]]:
+def baselines(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     """Yield the forest, boosting and the machines without pruning, on all features that are offered."""
     name = path.stem
     with np.load(path, allow_pickle=False) as file:
@@ -172,7 +174,7 @@ def rivals(path: Path, seed: int) -> Iterator[dict[str, Any]]:
         plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"])
     )
     F = windowed.fit_transform(data["X"])
-    line: dict[str, Any] = {"set": name, "seed": seed, "budget": "rivals"}
+    line: dict[str, Any] = {"set": name, "seed": seed, "budget": "baselines"}
     line["forest"] = forest(windowed.front_end_, data, seed)
     whole = machines(windowed.front_end_, plan.bins, data["X"][~test], y[~test], seed)
     line["unpruned"] = float((whole.predict(data["X"][test]) == y[test]).mean())
@@ -268,12 +270,12 @@ def table(lines: list[dict[str, Any]]) -> None:
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name in PLANS:
         of_set = [line for line in lines if line["set"] == name]
-        for one in ("rivals", *BUDGETS):
+        for one in ("baselines", *BUDGETS):
             some = [line for line in of_set if line["budget"] == one and line.get("accuracy", 0) is not None]
             if not some:
                 continue
             trees = 100 * np.mean([line["forest"] for line in some])
-            if one == "rivals":
+            if one == "baselines":
                 boosted = [f"boosting {100 * line['boosting']:.1f}" for line in some if "boosting" in line]
                 ours = with_mean([line["unpruned"] for line in some])
                 print(f"| {name}, not pruned, {boosted[0] if boosted else ''} | {len(some)} | {trees:.1f} "
@@ -291,7 +293,7 @@ def recorded(path: Path, seed: int, known: set[tuple[str, int, str]]) -> list[It
     budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
     budgets = [b for b in budgets if path.stem in ONLY_FOR.get(b, PLANS)]
     made = [record(path, seed, budgets)] if budgets else []
-    return made if (path.stem, seed, "rivals") in known else [rivals(path, seed), *made]
+    return made if (path.stem, seed, "baselines") in known else [baselines(path, seed), *made]
 
 
 def main() -> None:

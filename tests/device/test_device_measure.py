@@ -1,4 +1,4 @@
-"""Exported models on emulated cores: agreement on every target, costs, rivals, the paper's board."""
+"""Exported models on emulated cores: agreement on every target, costs, baselines, the paper's board."""
 
 from __future__ import annotations
 
@@ -153,11 +153,11 @@ def test_forest_agrees_with_scikit_learn() -> None:
     X, y = load_digits(return_X_y=True)
     X = X + np.random.default_rng(0).random(X.shape) * 0.3
     estimator = RandomForestClassifier(10, max_depth=8, random_state=0).fit(X[:1000], y[:1000])
-    rival = forest_program(estimator, X[1000:1200])
-    measured = measure_program(rival)
+    baseline = forest_program(estimator, X[1000:1200])
+    measured = measure_program(baseline)
     assert measured.agreement == 1.0
     assert measured.instructions > 10 * 8
-    assert (rival.expected == y[1000:1200]).mean() > 0.85
+    assert (baseline.expected == y[1000:1200]).mean() > 0.85
 
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7"])

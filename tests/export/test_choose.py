@@ -113,13 +113,13 @@ def test_the_chip_of_the_target_is_the_limit(digits: Any, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_a_chip_without_the_ram_gets_the_next_program(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(5, encoding=None, n_features=600, n_clauses=1300, longest=3)
-    room = 8_000  # too little for "straight"
-    fast = choose(model, flash=room)
+    budget = 8_000  # too little for "straight"
+    fast = choose(model, flash=budget)
     assert fast.layout == "fast"
     least = measure(model, X[:5], layout="compact").stack_bytes
     assert least < fast.costs.stack_bytes
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(M7, ram_bytes=least + 100))
-    assert measure(model, X[:5], flash=room).name == choose(model, flash=room).layout == "compact"
+    assert measure(model, X[:5], flash=budget).name == choose(model, flash=budget).layout == "compact"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -19,8 +19,8 @@ from random_models import random_model
 SOURCE = Path(ethereal.__file__).parent
 OUTSIDE = [
     path
-    for room in ("export", "device", "tuning", "runs", "cli")
-    for path in sorted((SOURCE / room).rglob("*.py"))
+    for layer in ("export", "device", "tuning", "runs", "cli")
+    for path in sorted((SOURCE / layer).rglob("*.py"))
     if not path.is_relative_to(SOURCE / "export/c99/layouts")
 ]
 

@@ -170,7 +170,7 @@ def test_a_row_of_a_frame_with_nullable_columns():
     assert (why.winner, [str(change) for change in why.changes]) == (1, ["x0 > 1 instead of missing"])
 
 
-def test_explanations_without_a_way_or_a_rival():
+def test_explanations_without_a_way_or_another_class():
     alone = Model([0], [0, 1], [[2]], n_booleans=1, classes=["x"]).explain([False])
     assert (alone.runner_up, alone.changes) == (None, None)
     assert str(alone) == "'x' has 0 votes\nfor 'x':\n  no clause fired"

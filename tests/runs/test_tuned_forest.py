@@ -69,7 +69,7 @@ def test_whole_groups_are_held_out():
 
 
 def test_test_rows_choose_nothing(noisy):
-    """Fault F15: the rival of a run is tuned, and other test labels do not change it."""
+    """Fault F15: the baseline of a run is tuned, and other test labels do not change it."""
     grown = forest.grow(noisy, 0, 60.0, lambda trees: None)
     y = noisy.y.copy()
     y[noisy.test] = y[noisy.test][::-1]

@@ -23,7 +23,7 @@ MANY_ARGUMENTS = {
 
 def _modules() -> list[Path]:
     native = (ROOT / "src/ethereal/native").glob("*.[ch]pp")
-    # Not the environments of rivals, which the benchmark makes in a hidden folder.
+    # Not the environments of baselines, which the benchmark makes in a hidden folder.
     benchmarks = (ROOT / "lab/benchmarks").glob("[!.]*/*.py"), (ROOT / "lab/benchmarks").glob("*.py")
     return [*(ROOT / "src").rglob("*.py"), *native, *(path for paths in benchmarks for path in paths)]
 

@@ -169,9 +169,9 @@ def can_be_set_up() -> bool:
 
 
 def baselines_folder() -> Path:
-    """Find `lab/benchmarks/rivals` of the source tree: baselines are not a part of the installed package."""
+    """Find `lab/benchmarks/baselines` of the source tree. The installed package does not have it."""
     for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
-        if (folder := root / "lab" / "benchmarks" / "rivals").is_dir():
+        if (folder := root / "lab" / "benchmarks" / "baselines").is_dir():
             return folder
     raise FileNotFoundError(
         "The other libraries are only set up in a clone of the project, and this folder is not one. Run the "
