@@ -83,7 +83,7 @@ def test_group_split_keeps_groups_whole_and_classes_on_both_sides():
         (lambda: group_split([0, 1, 0], [0, 1, 2], test_fraction=0.7), "test_fraction is 0.7"),
         (lambda: group_split([0, 1, 0], [0, 1, 2], test_fraction=0.1), "3 groups"),
         (lambda: folds(np.zeros(4), 1, 0.2, 0), "y has one class only"),
-        (lambda: folds(np.array([0, 0, 0, 1]), 1, 0.2, 0), "label 1 has 1 training rows"),
+        (lambda: folds(np.array([0, 0, 0, 1]), 1, 0.2, 0), r"label 1\b.*\b1\b"),
     ],
 )
 def test_bad_input_is_named(call, message):

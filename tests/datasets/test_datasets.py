@@ -32,6 +32,7 @@ from ethereal.datasets.dataset import read_npz, write_npz
 from ethereal.datasets.sets import registry
 from ethereal.datasets.sets.parsers import study_split
 from ethereal_study.settings import SETTINGS
+from says import says
 
 
 @pytest.mark.parametrize("name", sorted(ARCHIVES))
@@ -184,7 +185,7 @@ def test_mnist_images(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "broken, message",
     [
-        ({"t10k-labels-idx1-ubyte.gz": idx(np.zeros(2))}, "do not fit 2 labels"),
+        ({"t10k-labels-idx1-ubyte.gz": idx(np.zeros(2))}, r"\b2 labels"),
         ({"t10k-labels-idx1-ubyte.gz": idx(np.full(3, 11))}, "label 11"),
         ({"t10k-images-idx3-ubyte.gz": b"\x1f\x8bnonsense"}, "damaged or not whole"),
         (
@@ -315,10 +316,10 @@ def test_command_fetches(monkeypatch, tmp_path, put):
     monkeypatch.setenv("ETHEREAL_DATA", str(tmp_path))
     run = CliRunner().invoke(app, ["datasets", "fetch", "statlog", "digits"])
     assert run.exit_code == 0
-    assert "statlog: 28 training and 8 test rows, partial: 36 of 846 rows" in run.stdout
+    says(run.stdout, "statlog: 28", "8", "36", "846")
     run = CliRunner().invoke(app, ["datasets", "fetch", "statlog", "hra"])
     assert run.exit_code == 2
-    assert "Did you mean 'har'" in run.stderr
+    says(run.stderr, "mean 'har'")
 
 
 def test_settings_name_known_sets():

@@ -140,7 +140,7 @@ def test_tables_that_an_avr_cannot_address(tmp_path: Path) -> None:
     need("avr-gcc")
     model, _ = random_model(7, encoding=None, n_features=600, n_clauses=6000, longest=6)
     program = make_program(model, "sliced", name="toy")
-    with pytest.raises(device.CompileError, match="An AVR reads tables of up to 32767 bytes"):
+    with pytest.raises(device.CompileError, match=r"AVR.*\b32767\b"):
         compile_elf(program.files, TARGETS[MEGA], ["toy_predict"])
 
 
@@ -203,7 +203,7 @@ def test_cycles_are_exact() -> None:
 def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     need("avr-gcc", "simavr")
     wide, X = random_model(9, encoding=None, n_features=120, n_clauses=200, longest=5)
-    with pytest.raises(ModelTooLarge, match=r"needs \d+ bytes of RAM, \d+ more than the 2048 of"):
+    with pytest.raises(ModelTooLarge, match=r"needs \d+.*RAM, \d+.*\b2048\b"):
         measure(wide, X[:2], UNO, "sliced")
     layouts = [measurement.name for measurement in measure_layouts(wide, X[:2], UNO)]
     assert layouts == ["compact", "fast", "straight", "redress"]
@@ -212,7 +212,7 @@ def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ModelTooLarge, match=r"The tables take \d+ bytes"):
         measure(long, X[:2], UNO, "fast")
     monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000, start=Room(0, 0)))
-    with pytest.raises(ModelTooLarge, match=r"bytes of flash, \d+ more than the 1000 of atmega328p"):
+    with pytest.raises(ModelTooLarge, match=r"bytes.*flash, \d+.*\b1000\b.*atmega328p"):
         measure(wide, X[:2], UNO, "fast")
 
 
@@ -297,14 +297,14 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_runs_on_other_cores_only() -> None:
     model, X = random_model(1)
-    with pytest.raises(ValueError, match="atmega328p is an AVR, for which only cycles are counted"):
+    with pytest.raises(ValueError, match=r"atmega328p.*AVR"):
         device.find_core(UNO)
     done = CliRunner().invoke(app, ["run", "digits", "--target", UNO])
     assert done.exit_code == 1
     assert "is an AVR" in done.output
-    with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
+    with pytest.raises(ValueError, match="atmega328p"):
         measure_program(redress_scan(model, X[:2]), UNO)
-    with pytest.raises(ValueError, match="does not execute atmega328p"):
+    with pytest.raises(ValueError, match="atmega328p"):
         device.EmulatedCore(
             compile_elf({"a.c": "int f(void) { return 1; }"}, TARGETS["cortex-m7"], ["f"]), TARGETS[UNO]
         )

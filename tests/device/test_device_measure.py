@@ -205,10 +205,10 @@ def test_too_large_says_by_how_much_and_what_fits(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ModelTooLarge, match=r"What fits: 'compact' \("):
         measure(model, X[:3], layout="fast")
     assert measure(model, X[:3], layout="auto").name == "compact"
-    with pytest.warns(UserWarning, match="Layout 'fast' is left out: .* What fits: 'compact'"):
+    with pytest.warns(UserWarning, match="Layout 'fast'.*'compact'"):
         assert [m.name for m in measure_layouts(model, X[:3])] == ["compact"]
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(chip, flash_bytes=1 << 20, ram_bytes=4096))
-    with pytest.raises(ModelTooLarge, match=r"The model needs \d+ bytes of RAM, \d+ more than the 4096"):
+    with pytest.raises(ModelTooLarge, match=r"\d+.*RAM, \d+.*\b4096\b"):
         measure(model, X[:3], layout="sliced")
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(chip, flash_bytes=500))
     with pytest.raises(ModelTooLarge, match="No layout fits"):

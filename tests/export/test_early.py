@@ -101,7 +101,7 @@ def test_no_check_pays_on_a_small_model() -> None:
 
 def test_what_cannot_be_learned_is_refused(digits: tuple[Model, Any, Any]) -> None:
     model, X, _ = digits
-    with pytest.raises(ValueError, match=r"need 1,000 rows, and 20 were given"):
+    with pytest.raises(ValueError, match=r"need 1,000\b.*\b20\b"):
         answering_early(model, X[:20], 0.001)
     with pytest.raises(ValueError, match="and 0 were given"):
         choose(model, early=0.001)

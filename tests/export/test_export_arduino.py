@@ -18,6 +18,7 @@ from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf, measure
 from ethereal.device.emulator import EmulatedBoard, EmulatedCore
 from random_models import random_model
+from says import says
 from thinned import few
 from windows import everything, hard_windows, model_of
 
@@ -253,7 +254,7 @@ def test_command(tmp_path, to, file):
     assert "--force" in again.output
     wrong = CliRunner().invoke(app, [*arguments, "--force", "--mpy", "bytecode"])
     assert wrong.exit_code == 1
-    assert "--mpy is not an option" in wrong.output
+    says(wrong.output, "--mpy")
 
 
 def test_bad_names_and_layouts(tmp_path):

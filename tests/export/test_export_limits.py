@@ -28,10 +28,10 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
     for write in (export.c, export.stm32f746g_disco):
         with pytest.raises(ModelTooLarge, match=rf"{large - between} more than the {between} .* fits: 'comp"):
             write(model, tmp_path / "x", layout="fast", flash=between)
-        with pytest.raises(ModelTooLarge, match=r"'compact' takes .* No layout fits. .* ethereal.prune"):
+        with pytest.raises(ModelTooLarge, match=r"'compact'.*ethereal.prune"):
             write(model, tmp_path / "x", flash=100)
         assert list(tmp_path.iterdir()) == []
-        with pytest.raises(ValueError, match=r"flash is 0. It must be an integer from 1"):
+        with pytest.raises(ValueError, match=r"flash.*\b0\b.*\b1\b"):
             write(model, tmp_path / "x", flash=0)
         with pytest.raises(TypeError, match="flash is '8k'"):
             write(model, tmp_path / "x", flash="8k")

@@ -65,13 +65,13 @@ def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytes
     assert choose(model).layout == "compact"
     with pytest.raises(NotSupported, match=r"layout fast takes up to 0 literals .* layout compact or sliced"):
         choose(model, "fast")
-    with pytest.raises(NotSupported, match="layout fast takes up to 0 literals"):
+    with pytest.raises(NotSupported, match=r"layout fast.*\b0\b"):
         make_program(model, "fast")
 
 
 def test_a_model_that_no_layout_holds_is_refused_with_the_remedy() -> None:
     model = random_model(1)[0].with_clauses([0], [0, 1], [[40_000, 0, 0]])
-    with pytest.raises(NotSupported, match=r"layout compact takes up to 32767 votes"):
+    with pytest.raises(NotSupported, match=r"layout compact.*\b32767\b"):
         choose(model)
 
 
@@ -88,7 +88,7 @@ def test_the_papers_words_are_on_the_board_and_only_by_name() -> None:
 
 def test_too_many_words_are_refused_before_they_are_written() -> None:
     model = Model(range(100), [0, 100], [[32767]], n_booleans=100, classes=["x"])
-    with pytest.raises(NotSupported, match=r"takes 3276700 REDRESS words, .* At most 2097152 are written"):
+    with pytest.raises(NotSupported, match=r"takes 3276700 REDRESS.*\b2097152\b"):
         make_program(model, "redress")
     wide = Model([0], [0, 1], [[1]], n_booleans=8193, classes=["x"])
     with pytest.raises(NotSupported, match=r"redress takes up to 8192 Booleans, but .* 8193. .* compact or"):

@@ -57,7 +57,7 @@ def test_a_stream_gives_the_answers_of_its_windows(margin):
     assert len(answers) == (500 - 64) // 32 + 1
     board.reset()
     assert board.push(stream[0]) is None
-    with pytest.raises(ValueError, match="a window is 64 samples of 3 axes"):
+    with pytest.raises(ValueError, match=r"\b64\b.*\b3\b"):
         board.window(stream[:10].tolist())
 
 

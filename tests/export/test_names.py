@@ -76,7 +76,7 @@ def test_names_that_cannot_compile_are_refused_with_another(name):
 
 
 def test_a_name_of_a_file_of_the_project_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"file 'startup.c' of its own. How about 'model_startup'"):
+    with pytest.raises(ValueError, match=r"file 'startup.c'.*How.*'model_startup'"):
         export.stm32f746g_disco(model(["a", "b"]), tmp_path / "s", name="startup")
     assert not list(tmp_path.iterdir())
 
@@ -100,7 +100,7 @@ def test_readme_shows_names_as_code(write, tmp_path):
 
 
 def test_a_name_that_c_would_cut_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"the name 'a\\x00b' has a character of the code 0"):
+    with pytest.raises(ValueError, match=r"'a\\x00b'.*\b0\b"):
         export.c(model(["a\0b", "c"]), tmp_path / "c", with_names=True)
     assert not list(tmp_path.iterdir())
     text = (export.c(model(["a\0b", "c"]), tmp_path / "d") / "README.md").read_text()

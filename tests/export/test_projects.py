@@ -47,11 +47,11 @@ def test_unknown_projects_and_options(tmp_path: Path) -> None:
     for function in (export.choose, export.make_program):
         with pytest.raises(TypeError, match=r"\(\) has no option 'max_bytes'. Its options are layout"):
             function(model, "fast", max_bytes=0)
-    with pytest.raises(ValueError, match=r"flash is 4096 and clause_bytes is 0"):
+    with pytest.raises(ValueError, match=r"flash.*\b4096\b.*clause_bytes.*\b0\b"):
         export.c(model, tmp_path / "x", flash=4096, clause_bytes=0)
     from ethereal.device import measure
 
-    with pytest.raises(TypeError, match="has no option 'layuot'"):
+    with pytest.raises(TypeError, match="'layuot'"):
         measure(model, X, layuot="fast")
 
 

@@ -214,7 +214,7 @@ def test_code_names_features_and_classes() -> None:
 
 def test_too_many_literals_are_refused_by_name() -> None:
     model, _ = random_model(7, encoding=None, n_features=600, n_clauses=4000, longest=9)
-    with pytest.raises(NotSupported, match=r"layout straight takes up to 8192 literals, but .* has \d+"):
+    with pytest.raises(NotSupported, match=r"layout straight.*\b8192\b.*\d+"):
         choose(model, "straight")
     assert choose(model).layout == "fast"
 

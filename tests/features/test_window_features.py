@@ -190,7 +190,7 @@ def test_what_cannot_be_right_is_refused(change, windows, message):
 
 def test_other_windows_than_in_fit_are_refused():
     extractor = WindowFeatures(["std"]).fit(np.zeros((2, 64, 3), "i2"))
-    with pytest.raises(ValueError, match="It must be windows x 64 samples x 3 axes"):
+    with pytest.raises(ValueError, match=r"\b64\b.*\b3\b"):
         extractor.transform(np.zeros((2, 64, 2), "i2"))
     with pytest.raises(ValueError, match=r"not fitted|NotFitted"):
         WindowFeatures().transform(np.zeros((2, 64, 3), "i2"))

@@ -143,16 +143,16 @@ def test_copies(model):
     "change, message",
     [
         ({"literals": [0.5, 1]}, "literals has dtype"),
-        ({"literals": [1, 0]}, "literals of clause 0 are not in strictly ascending"),
-        ({"literals": [0, 4]}, r"literals\[1\] is 4. With 2 Booleans literals run from 0 to 3"),
-        ({"offsets": [0, 1]}, "offsets must ascend from 0 to the number of literals, 2"),
+        ({"literals": [1, 0]}, r"literals.*clause 0\b.*ascending"),
+        ({"literals": [0, 4]}, r"literals\[1\].*\b4\b.*\b2 Booleans.*\b0\b.*\b3\b"),
+        ({"offsets": [0, 1]}, r"offsets.*ascend.*\b0\b.*\b2\b"),
         (
             {"weights": [[1], [2]]},
-            r"weights has shape \(2, 1\). For 1 clauses \(from offsets\) and 1 classes it",
+            r"weights.*\(2, 1\).*\b1\b.*\b1\b",
         ),
         ({"weights": [[-(2**31)]]}, "overflow 32 bits"),
         ({"n_booleans": 2**25}, "n_booleans is 33554432"),
-        ({"meaning": "nor"}, "meaning is 'nor'. It must be \"and\""),
+        ({"meaning": "nor"}, "meaning.*'nor'"),
     ],
 )
 def test_what_is_wrong_is_refused(change, message):

@@ -222,13 +222,13 @@ def test_hostile_streams_take_little_memory(choices, filling):
 
 
 def test_limits(monkeypatch):
-    with pytest.raises(CodeError, match="At most 8388608 are read"):
+    with pytest.raises(CodeError, match=r"\b8388608\b"):
         compact.read_payload(Payload.from_choices(b"\xff" * (2**23 + 1), 0), 1, 1)
     assert compact.MAX_INCLUDES == 8388608
-    with pytest.raises(CodeError, match="Only 14 bits are known"):
+    with pytest.raises(CodeError, match=r"Only 14\b"):
         Payload.from_choices(b"", 1 << 14)
     monkeypatch.setattr("ethereal.model.codes.compact.MAX_INCLUDES", 10)
-    with pytest.raises(ValueError, match="The compact code takes at most 10"):
+    with pytest.raises(ValueError, match=r"compact.*\b10\b"):
         compact.payload(EXAMPLE)
     monkeypatch.undo()
     monkeypatch.setattr("ethereal.model.codes.compact.MAX_BYTES", 10)

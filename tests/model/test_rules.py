@@ -117,7 +117,7 @@ def test_explanation_of_a_raw_row():
     ]
     assert "width > 2 instead of missing" in str(model.explain([np.nan, 4.0]))
     assert model.explain(pd.Series([1.5, 4.0], index=["width", "height"])) == why
-    with pytest.raises(ValueError, match="column 0 of X is 'height'"):
+    with pytest.raises(ValueError, match=r"column 0\b.*X.*'height'"):
         model.explain(pd.Series([4.0, 1.5], index=["height", "width"]))
     with pytest.raises(ValueError, match=r"x has 2 rows"):
         model.explain([[1.5, 4.0], [1.5, 4.0]])
@@ -220,7 +220,7 @@ def test_the_name_of_a_boolean_goes_with_every_copy(tmp_path):
         ([1.0], [0, 1], [True], "one threshold, from 0"),
         ([0.25, 0.5], [0, 2], [True], "one threshold, from 0"),
         ([0.5], [0, 1, 1], [False, True], "one threshold, from 0"),
-        ([0.5], [0, 1], [True, False], r"is_boolean has shape \(2,\)"),
+        ([0.5], [0, 1], [True, False], r"is_boolean.*\(2,\)"),
     ],
 )
 def test_only_a_feature_with_one_threshold_is_a_boolean(thresholds, offsets, is_boolean, message):

@@ -77,7 +77,7 @@ def test_a_class_of_one_group_alone_counts_as_wrong():
 
 def test_groups_that_do_not_fit_are_refused():
     clf = machine().fit(X, Y)
-    with pytest.raises(ValueError, match="groups has 3 entries for 900 rows"):
+    with pytest.raises(ValueError, match=r"groups.*\b3\b.*\b900\b"):
         clf.calibrate_unknown(X, Y, [1, 2, 3], accuracy=0.9)
     with pytest.raises(ValueError, match="All rows are of the group 7"):
         clf.calibrate_unknown(X, Y, np.full(900, 7), accuracy=0.9)

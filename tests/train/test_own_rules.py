@@ -214,7 +214,7 @@ def test_a_hook_that_fails_or_answers_nonsense_leaves_the_whole_epochs(tmp_path)
     def wrong(automata, record):
         automata.states = automata.states[:1]
 
-    with pytest.raises(ValueError, match="states has uint8 of shape"):
+    with pytest.raises(ValueError, match=r"states.*uint8"):
         make().fit(X, Y, on_epoch=wrong)
 
 
@@ -243,7 +243,7 @@ def test_a_start_at_random_is_recorded_and_cannot_change():
     assert not np.array_equal(a.ta_states_, make().fit(X, Y).ta_states_)
     assert a.model_.provenance["parameters"]["init"] == "random"
     clf = make(init="random").partial_fit(X, Y, np.unique(Y))
-    with pytest.raises(ValueError, match="init is 'middle', but the automata have started as 'random'"):
+    with pytest.raises(ValueError, match=r"init.*'middle'.*'random'"):
         clf.set_params(init="middle").partial_fit(X, Y)
 
 

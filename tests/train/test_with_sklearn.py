@@ -81,7 +81,7 @@ def test_sparse_rows_of_other_numbers(noisy):
     assert a.model_ == b.model_
     np.testing.assert_array_equal(a.predict_proba(few), b.predict_proba(X))
     np.testing.assert_array_equal(Booleanizer().fit(few).transform(few), Booleanizer().fit_transform(X))
-    with pytest.raises(ValueError, match=r"is 2.*takes rows of 0 and 1"):
+    with pytest.raises(ValueError, match=r"2.*takes.*\b0\b.*\b1\b"):
         small(booleanizer=None).fit(sparse.csr_array([[0, 2], [1, 0]]), [0, 1])
 
 
@@ -130,7 +130,7 @@ def test_values_that_never_were_missing_in_training():
     clf = small().fit(X, y)
     assert not clf.model_.needs.missing
     broken = np.where(np.arange(4) == 2, np.nan, X[:1])
-    with pytest.raises(ValueError, match=r"feature 'x2'.*had no missing value in fit"):
+    with pytest.raises(ValueError, match=r"feature 'x2'.*had.*missing"):
         clf.model_.predict(broken)
     lenient = small(booleanizer=Booleanizer("auto", missing="ignore")).fit(X, y)
     np.testing.assert_array_equal(lenient.predict(broken), clf.predict(broken))

@@ -302,11 +302,11 @@ def test_any_model_can_be_pruned(model, seed):
 
 def test_nothing_fits(digits, flowers):
     model, X, y = digits
-    with pytest.raises(BudgetError, match=r"flash=100 and max_loss=0 \(accuracy .* nearest has") as caught:
+    with pytest.raises(BudgetError, match=r"flash=100.*max_loss=0.*nearest") as caught:
         prune(model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate)
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
-    with pytest.raises(BudgetError, match=r"fits within flash=12. The nearest has \d+ bytes") as caught:
+    with pytest.raises(BudgetError, match=r"fits.*flash=12.*nearest.*\d+") as caught:
         prune(*flowers, flash=12)  # less than a model of one comparison takes
     assert 12 < caught.value.nearest.footprint.bytes < 900
     with pytest.raises(BudgetError, match="ram=0"):
@@ -325,7 +325,7 @@ def test_nothing_fits(digits, flowers):
         ({"random_state": -1}, "random_state is -1"),
         ({"random_state": 2**63}, f"random_state is {2**63}"),
         ({"y": ["digit 1"] * 3}, r"y has shape \(3,\)"),
-        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\] is .*'letter'.* not a class of the model"),
+        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\].*'letter'"),
         ({"X": np.zeros((0, 64)), "y": []}, "X has no rows"),
         ({"X": np.zeros((1, 64)), "y": ["digit 1"]}, "X has one row"),
         ({"X": np.zeros((300, 63))}, "X has 63 features"),
@@ -341,13 +341,13 @@ def test_bad_arguments(digits, arguments, message):
 def test_bounds_as_people_say_them_and_by_their_old_names(digits):
     model, X, y = digits
     pruned = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
-    with pytest.warns(FutureWarning, match=r"max_bytes of prune\(\) is called flash now"):
+    with pytest.warns(FutureWarning, match="max_bytes.*flash"):
         old = prune(model, X[:300], y[:300], max_bytes=1024, instructions=9000, measure=estimate)
     assert old.model == pruned.model
     assert old.model.deployment == pruned.model.deployment
     with pytest.raises(ValueError, match="flash is '1kk'"):
         prune(model, X[:300], y[:300], flash="1kk")
-    with pytest.raises(TypeError, match="flash and max_bytes, its old name, are both given"):
+    with pytest.raises(TypeError, match=r"flash.*max_bytes"):
         prune(model, X[:300], y[:300], flash=900, max_bytes=900)
     with pytest.warns(FutureWarning, match="called flash now"):
         on_device(X[:3], max_bytes=900)

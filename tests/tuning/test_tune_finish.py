@@ -154,7 +154,5 @@ def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
         return classes, counts
 
     monkeypatch.setattr(EmulatedCore, "call_by_row", wrong)
-    with pytest.raises(
-        Disagreement, match=r"layout 'straight' on cortex-m7 gives another class .* on 1 of 64 rows"
-    ):
+    with pytest.raises(Disagreement, match=r"layout 'straight'.*cortex-m7.*\b1\b.*\b64\b"):
         list(on_device(X)(model))
