@@ -77,20 +77,20 @@ def test_a_set_of_the_study_is_booleanized_as_the_study_did(call, tmp_path):
 @pytest.mark.parametrize(
     "words, counts, message",
     [
-        ([0, 2, 4], [2], "adds up to 2 but there are 3 words"),
-        ([0, 2], [1, -1], "line 2 of includes_per_class is '-1'"),
-        ([0, 2], [1, 99999999], "includes_per_class[1] is 99999999"),
-        ([0, 2], [1, 10**30], "line 2 of includes_per_class is '1000"),
-        ([0, 2 * 77], [1, 1], "word 1 (154) names Boolean 77, but there are 4"),
-        ([0, 70000], [1, 1], "words[1] is 70000. It must be from 0 to 65535."),
-        (["x", 2], [1, 1], "line 1 of words is 'x'"),
-        ([0, 2], [], "adds up to 0 but there are 2 words"),
+        ([0, 2, 4], [2], ["adds", "2", "3"]),
+        ([0, 2], [1, -1], ["line 2", "includes_per_class", "'-1'"]),
+        ([0, 2], [1, 99999999], ["includes_per_class[1] is 99999999"]),
+        ([0, 2], [1, 10**30], ["line 2", "includes_per_class"]),
+        ([0, 2 * 77], [1, 1], ["word 1 (154)", "Boolean 77", "4"]),
+        ([0, 70000], [1, 1], ["words[1]", "70000", "0", "65535"]),
+        (["x", 2], [1, 1], ["line 1", "'x'"]),
+        ([0, 2], [], ["adds", "0", "2"]),
     ],
 )
 def test_files_that_are_not_a_model(call, tmp_path, words, counts, message):
     np.savez("rows.npz", X=np.eye(4) > 0, y=np.arange(4) % 2)
     said = call("measure", *put(tmp_path, words, counts), "rows.npz", code=1).stderr
-    assert message in " ".join(said.split())
+    says(said, *message)
     assert "words.txt with" in " ".join(said.split())
 
 

@@ -18,6 +18,7 @@ from dataset_archives import emg_files, serving, zipped
 from ethereal import datasets
 from ethereal.cli import app
 from ethereal.datasets.sets import download, registry
+from says import says
 
 # Rows of the ten batches of gas, and the gases that a batch lacks, in the original.
 BATCHES = (445, 1244, 1586, 161, 197, 2300, 3613, 294, 470, 3600)
@@ -145,9 +146,9 @@ def test_times_that_repeat_or_go_back_are_left_out_as_in_the_study(call):
 @pytest.mark.parametrize(
     "name, lost, message",
     [
-        ("emg", "/36/2_raw", "holds 71 of the 72 files of emg"),
-        ("gas", "batch10.dat", "holds 9 of the 10 files of gas"),
-        ("sensorless", "diagnosis.txt", "holds no file Sensorless_drive_diagnosis.txt"),
+        ("emg", "/36/2_raw", ["71", "72"]),
+        ("gas", "batch10.dat", ["9", "10"]),
+        ("sensorless", "diagnosis.txt", ["Sensorless_drive_diagnosis.txt"]),
     ],
 )
 def test_an_archive_that_lacks_a_file_is_refused(name, lost, message, call, tmp_path):
@@ -155,7 +156,7 @@ def test_an_archive_that_lacks_a_file_is_refused(name, lost, message, call, tmp_
     with zipfile.ZipFile(io.BytesIO(call.site.files[file.name])) as whole:
         kept = {n: whole.read(n) for n in whole.namelist() if lost not in n}
     call.site.files[file.name] = zipped(kept | {"about.txt": "x"})
-    assert message in call("fetch", name, code=1).stderr
+    says(call("fetch", name, code=1).stderr, *message)
     assert not (tmp_path / f"{name}.npz").exists()
 
 
