@@ -35,10 +35,7 @@ def build(folder: Path, commit: str, when: str, environment: dict[str, str]) -> 
     folder.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(folder)], check=True)
     subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=folder, check=True)
-    variables = {
-        "SOURCE_DATE_EPOCH": when,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
+    variables = {"SOURCE_DATE_EPOCH": when, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     command = [sys.executable, "-c", BUILD, "dist"]
     done = subprocess.run(
         command,

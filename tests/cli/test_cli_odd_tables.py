@@ -179,11 +179,7 @@ def test_columns_that_are_refused_by_name(tmp_path, name, values, said):
     "name, values, said",
     [
         ("row", range(60), r"'row'.*id.*stamp\. Give drop=\['row'\]"),
-        (
-            "ms",
-            range(1_700_000_000, 1_700_000_060),
-            r"'ms'.*stamp\. Give drop=\['ms'\]",
-        ),
+        ("ms", range(1_700_000_000, 1_700_000_060), r"'ms'.*stamp\. Give drop=\['ms'\]"),
         ("key", [f"k{i}" for i in range(60)], "'key'.*different.*id"),
         ("who", [i // 6 for i in range(60)], "'who'.*person.*batch.*group='who'"),
         ("subject_id", [i % 6 for i in range(60)], "'subject_id'.*person"),

@@ -176,10 +176,7 @@ def test_wav_files(tmp_path):
         (lambda p: write_wav(p, ramp(50), rate=44100), r"2\.wav.*44100.*but.*\b8000\b"),
         (lambda p: write_wav(p, [1] * 50, width=1), r"2\.wav.*\b8\b.*\b16\b"),
         (lambda p: write_wav(p, [1] * 50, width=4), r"2\.wav.*\b32\b.*\b16\b"),
-        (
-            lambda p: write_wav(p, ramp(100), channels=2),
-            r"2\.wav.*\b2\b.*1\.wav.*\b1\b",
-        ),
+        (lambda p: write_wav(p, ramp(100), channels=2), r"2\.wav.*\b2\b.*1\.wav.*\b1\b"),
         (lambda p: p.write_bytes(b"RIFF"), r"2\.wav"),
         (lambda p: p.write_bytes(write_wav(p, ramp(50)).read_bytes()[:-21]), r"2\.wav"),
     ],

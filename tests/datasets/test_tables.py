@@ -208,11 +208,7 @@ def test_read_table_from_csv(tmp_path):
     with pytest.raises(TableError, match="has no rows"):
         read_table(str(write(tmp_path / "t.csv", "a,b\n")), TableOptions("b"))
     rows = read_table(str(write(tmp_path / "t.csv", "1,2,7\n3,4,8\n")), TableOptions("3", header=False))
-    assert (rows.y.tolist(), rows.X.tolist(), rows.feature_names) == (
-        [7, 8],
-        [[1, 2], [3, 4]],
-        ("1", "2"),
-    )
+    assert (rows.y.tolist(), rows.X.tolist(), rows.feature_names) == ([7, 8], [[1, 2], [3, 4]], ("1", "2"))
     with pytest.raises(TableError, match=r"give.*\b1\b.*\b3\b"):
         read_table(str(tmp_path / "t.csv"), TableOptions("kind", header=False))
 

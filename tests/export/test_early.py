@@ -35,12 +35,7 @@ def digits() -> tuple[Model, Any, Any]:
     return EtherealClassifier(15, 10, 3.0, epochs=5, random_state=1).fit(X, y).model_, X, y
 
 
-@examples(
-    25,
-    deadline=None,
-    derandomize=True,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@examples(25, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 9999), kind=st.sampled_from(KINDS), data=st.data())
 def test_exported_code_stops_where_the_host_does(
     seed: int, kind: dict[str, Any], data: st.DataObject, tmp_path: Path

@@ -85,10 +85,7 @@ def test_commands_offer_the_options_of_the_dataclass(call: Any) -> None:
             assert flag.split("/")[0] in shown
     random_model(1)[0].save("m.etm")
     for words, message in (
-        (
-            ["--to", "stm32f746g-disco", "--target", "m4"],
-            "--target is not an option of --to stm32",
-        ),
+        (["--to", "stm32f746g-disco", "--target", "m4"], "--target is not an option of --to stm32"),
         (["--code", "viper"], "--code is not an option of --to c"),
     ):
         assert message in call("export", "m.etm", *words, code=1).stderr

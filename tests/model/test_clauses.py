@@ -146,10 +146,7 @@ def test_copies(model):
         ({"literals": [1, 0]}, r"literals.*clause 0\b.*ascending"),
         ({"literals": [0, 4]}, r"literals\[1\].*\b4\b.*\b2 Booleans.*\b0\b.*\b3\b"),
         ({"offsets": [0, 1]}, r"offsets.*ascend.*\b0\b.*\b2\b"),
-        (
-            {"weights": [[1], [2]]},
-            r"weights.*\(2, 1\).*\b1\b.*\b1\b",
-        ),
+        ({"weights": [[1], [2]]}, r"weights.*\(2, 1\).*\b1\b.*\b1\b"),
         ({"weights": [[-(2**31)]]}, "overflow 32 bits"),
         ({"n_booleans": 2**25}, "n_booleans is 33554432"),
         ({"meaning": "nor"}, "meaning.*'nor'"),

@@ -150,11 +150,7 @@ def test_models_that_say_something_else_are_not_equal(change):
 @pytest.mark.parametrize(
     "change, error, message",
     [
-        (
-            {"literals": [0, 4, 1]},
-            ValueError,
-            r"literals\[1\].*\b4\b.*\b2 Booleans.*\b0\b.*\b3\b",
-        ),
+        ({"literals": [0, 4, 1]}, ValueError, r"literals\[1\].*\b4\b.*\b2 Booleans.*\b0\b.*\b3\b"),
         ({"literals": [0, -1, 1]}, ValueError, r"literals\[1\] is -1"),
         ({"literals": [3, 0, 1]}, ValueError, r"clause 0\b.*ascending"),
         ({"literals": [1, 0, 0], "offsets": [0, 1, 3]}, ValueError, r"clause 1\b.*ascending"),

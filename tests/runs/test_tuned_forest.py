@@ -8,13 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from ethereal.datasets.rows import Rows
 from ethereal.device.baselines import exported_vote
 from ethereal.runs import forest
-from ethereal.runs.forest import (
-    LEAVES,
-    TREES,
-    ForestShape,
-    _smaller_forests,
-    choose_shape,
-)
+from ethereal.runs.forest import LEAVES, TREES, ForestShape, _smaller_forests, choose_shape
 from ethereal.runs.table import table_of
 from finished_runs import run_of
 

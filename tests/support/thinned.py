@@ -23,8 +23,7 @@ def few(values: Sequence[Any], n: int = 1) -> list[Any]:
     kept = {round(i * (len(values) - 1) / max(1, n - 1)) for i in range(n)}
     return [
         pytest.param(
-            *(value if isinstance(value, tuple) else (value,)),
-            marks=() if i in kept else pytest.mark.slow,
+            *(value if isinstance(value, tuple) else (value,)), marks=() if i in kept else pytest.mark.slow
         )
         for i, value in enumerate(values)
     ]

@@ -48,11 +48,7 @@ def test_changed_parameters_reach_the_trainer_and_the_record(digits):
         provenance["parameters"]["T"],
         provenance["parameters"]["s"],
         provenance["parameters"]["literal_budget"],
-    ) == (
-        30,
-        8.0,
-        500,
-    )
+    ) == (30, 8.0, 500)
     new = {"T": 30, "s": 8.0, "boost_true_positive": False, "literal_budget": 500}
     assert provenance["changes"] == [{"after_epoch": 1, **new}]
     assert "changes" not in plain.model_.provenance

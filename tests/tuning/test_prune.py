@@ -75,14 +75,7 @@ def test_guessed_bounds_are_never_exceeded(digits):
     curve = prune(model, X[:600], y[:600]).curve
     for _ in range(3):
         flash, instructions = int(rng.integers(100, 3000)), float(rng.integers(1000, 20000))
-        pruned = prune(
-            model,
-            X[:600],
-            y[:600],
-            flash=flash,
-            instructions=instructions,
-            measure=estimate,
-        )
+        pruned = prune(model, X[:600], y[:600], flash=flash, instructions=instructions, measure=estimate)
         assert pruned.footprint.bytes <= flash
         assert pruned.footprint.instructions <= instructions
         inside = [

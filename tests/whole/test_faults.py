@@ -24,10 +24,7 @@ def test_nothing_is_lost(kinds):
     """In a process of its own, which forks: this one may have threads."""
     kills = "2"
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--kills", kills, *kinds],
-        capture_output=True,
-        text=True,
-        timeout=600,
+        [sys.executable, str(SCRIPT), "--kills", kills, *kinds], capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(kinds)
