@@ -32,7 +32,7 @@ def sql(model: Model, columns: list[str]) -> list[str]:
             condition = " AND ".join(map(literal, clause.literals))
             for of_class, weight in clause.weights.items():
                 votes[of_class].append(f"{weight:+d} * ({condition})")
-    return [" ".join(own) or "0" for own in votes]
+    return [" ".join(vote) or "0" for vote in votes]
 
 
 X, y = load_iris(return_X_y=True)
@@ -48,6 +48,6 @@ database = sqlite3.connect(":memory:")
 names = ", ".join(f'"{name}" REAL' for name in columns)
 database.execute(f"CREATE TABLE flowers ({names})")
 database.executemany("INSERT INTO flowers VALUES (?, ?, ?, ?)", X.tolist())
-found = database.execute(f"SELECT {', '.join(expressions)} FROM flowers").fetchall()
-assert np.array_equal(found, model.class_sums(X)), "SQLite and the host differ"
+rows = database.execute(f"SELECT {', '.join(expressions)} FROM flowers").fetchall()
+assert np.array_equal(rows, model.class_sums(X)), "SQLite and the host differ"
 print(f"\n{len(X)} rows: the votes in SQLite are the host's")

@@ -26,9 +26,9 @@ def shared(includes):
 def common(includes):
     half = (includes.shape[1] + 1) // 2
     chosen = np.zeros_like(includes)
-    for own in (slice(0, half), slice(half, None)):
-        share = includes[:, own].mean(axis=1, keepdims=True)
-        chosen[:, own] = includes[:, own] & (share > 0.2)
+    for half_of in (slice(0, half), slice(half, None)):
+        share = includes[:, half_of].mean(axis=1, keepdims=True)
+        chosen[:, half_of] = includes[:, half_of] & (share > 0.2)
     return chosen
 
 

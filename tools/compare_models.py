@@ -28,17 +28,21 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first model")
     parser.add_argument("--all-inputs", action="store_true", help="every number type in every layout")
     asked = parser.parse_args()
-    found, end = Comparison(), asked.first + asked.models
+    comparison, end = Comparison(), asked.first + asked.models
     for first in range(asked.first, end, _AT_ONCE):
         seeds = range(first, min(first + _AT_ONCE, end))
         with tempfile.TemporaryDirectory() as folder:
             part = compare(seeds, Path(folder), cover="all" if asked.all_inputs else "layouts", keep=False)
-        found.add(part)
+        comparison.add(part)
         for difference in part.differences:
             print(difference, flush=True)
-        print(f"{found.n_models:,} models, {len(found.differences)} differ", file=sys.stderr, flush=True)
-    print(found)
-    return 1 if found.differences else 0
+        print(
+            f"{comparison.n_models:,} models, {len(comparison.differences)} differ",
+            file=sys.stderr,
+            flush=True,
+        )
+    print(comparison)
+    return 1 if comparison.differences else 0
 
 
 if __name__ == "__main__":

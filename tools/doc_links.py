@@ -25,7 +25,7 @@ def repository() -> str | None:
 
 
 def address(path: Path, page: Path, kind: str = "blob") -> str:
-    """Return where a file or folder of the repository is found from a built page."""
+    """Return where a file or folder of the repository is match from a built page."""
     if base := repository():
         return f"{base}/{'tree' if path.is_dir() else kind}/main/{path.relative_to(ROOT).as_posix()}"
     return Path(os.path.relpath(path, page.parent)).as_posix()
@@ -58,12 +58,12 @@ def on_page_markdown(text: str, *, page: Any, config: Any, files: Any) -> str:
     docs = Path(config["docs_dir"]).resolve()
     page.edit_url = address(source, built, kind="edit")
 
-    def link(found: re.Match[str]) -> str:
-        words, target, anchor = found[1], (source.parent / found[2]).resolve(), found[3] or ""
+    def link(pages: re.Match[str]) -> str:
+        words, target, anchor = pages[1], (source.parent / pages[2]).resolve(), pages[3] or ""
         if target.is_relative_to(docs):
-            return found[0]
+            return pages[0]
         if not target.exists():
-            raise FileNotFoundError(f"{source.relative_to(docs)} links to {found[2]}, which does not exist")
+            raise FileNotFoundError(f"{source.relative_to(docs)} links to {pages[2]}, which does not exist")
         return f'<a href="{address(target, built)}{anchor}">{words.replace("`", "")}</a>'
 
     return LINK.sub(link, text.replace("<!-- contents -->", contents()))

@@ -50,8 +50,8 @@ def main() -> None:
     LAUNCHER.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{__file__}" "$@"\n')
     LAUNCHER.chmod(0o755)
     for target in args.targets or TARGETS:
-        found = ROOT / "build" / "fuzz" / target
-        found.mkdir(parents=True, exist_ok=True)
+        folder_there = ROOT / "build" / "fuzz" / target
+        folder_there.mkdir(parents=True, exist_ok=True)
         options = {
             **({"set_cover_merge": 1, "use_counters": 0} if args.keep else {"max_total_time": args.seconds}),
             "max_len": 4096,
@@ -60,7 +60,7 @@ def main() -> None:
             "artifact_prefix": f"{CORPUS / target}/",
             "print_final_stats": 1,
         }
-        folders = [str(found), str(CORPUS / target)][
+        folders = [str(folder_there), str(CORPUS / target)][
             :: -1 if args.keep else 1
         ]  # what is new goes to the first
         command = [str(LAUNCHER), *(f"-{k}={v}" for k, v in options.items()), *folders]

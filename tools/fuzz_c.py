@@ -135,8 +135,8 @@ def main() -> None:
             options = [f"-max_total_time={args.seconds // args.models}", "-max_len=8192", "-timeout=10"]
             command = ["./fuzz", *options, "-print_final_stats=1", f"-artifact_prefix={ROOT}/build/", "seeds"]
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-            found = re.search(r"number_of_executed_units: (\d+)", done.stderr)
-            executed = found.group(1) if found else "?"
+            match = re.search(r"number_of_executed_units: (\d+)", done.stderr)
+            executed = match.group(1) if match else "?"
             coverage = re.findall(r" cov: (\d+)", done.stderr)[-1:] or ["?"]
             print(f"model {seed}: {executed} inputs, {coverage[0]} branches, exit {done.returncode}")
             if done.returncode:

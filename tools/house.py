@@ -105,10 +105,10 @@ def calls(folder: Path) -> Iterator[tuple[str, str]]:
         "`fit` and `predict`": fit_and_predict,
     }
     for name, do in work.items():
-        with Calls() as found:
+        with Calls() as coverage:
             do()
-        yield name, str(found)
-        if chosen := found.chosen:
+        yield name, str(coverage)
+        if chosen := coverage.chosen:
             told = f"{chosen.total()} times, at most {max(chosen.values())} times for the same model"
             yield f"{name}: a program is chosen", told
 
@@ -118,8 +118,8 @@ def words() -> Iterator[tuple[str, str]]:
     sections: dict[str, list[Path]] = {}
     heading = ""
     for line in (ROOT / "mkdocs.yml").read_text(encoding="utf-8").split("\nnav:\n")[1].splitlines():
-        if found := re.match(r"  - ([^:]+):\s*(\S+\.md)?$", line):
-            heading = found[1]
+        if match := re.match(r"  - ([^:]+):\s*(\S+\.md)?$", line):
+            heading = match[1]
         elif line and not line.startswith(" "):
             break
         if page := re.search(r"(\S+\.md)$", line):
@@ -144,9 +144,9 @@ def options() -> Iterator[tuple[str, str]]:
     while waiting:
         one = waiting.pop()
         waiting += [one.commands[name] for name in getattr(one, "commands", {})]
-        own = [each for each in one.params if each.param_type_name == "option"]
-        total += len(own)
-        flat += len(own) * all(getattr(each, "rich_help_panel", None) is None for each in own)
+        options = [each for each in one.params if each.param_type_name == "option"]
+        total += len(options)
+        flat += len(options) * all(getattr(each, "rich_help_panel", None) is None for each in options)
     yield "options on the command line", str(total)
     yield "options of commands without panels", str(flat)
 

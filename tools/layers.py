@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,7 +35,7 @@ LAYERS = {
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",
     "adapt": "`Votes`: a Model that goes on learning one person's rows, as its board does",
     "export": "a Model to files for a board: C, projects, MicroPython",
-    "device": "emulate, boot, measure a model or a rival, copy to a real board, record its samples",
+    "device": "emulate, boot, measure a model or a baseline, copy to a real board, record its samples",
     "tuning": "the best model within a budget",
     "runs": "`ethereal.run`: options, stages and their results, the folder, the report",
     "cli": "one module per command",
@@ -56,15 +57,20 @@ class Offence(NamedTuple):
 
 def modules(src: Path = SRC) -> dict[str, Path]:
     """Full names of all modules; a package is its `__init__`."""
-    found = {}
+    by_name = {}
     for path in sorted(path for package in PACKAGES for path in (src / package).rglob("*.py")):
         parts = path.relative_to(src).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        by_name[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return by_name
 
 
-def imports(tree: ast.AST, known: set[str]) -> Iterator[tuple[int, str]]:
-    """Line and module of every import of our packages anywhere in a syntax tree, as text or by name."""
+@cache
+def imports(text: str, known: frozenset[str]) -> tuple[tuple[int, str], ...]:
+    """Line and module of every import of our packages anywhere in a module, as text or by name."""
+    return tuple(_imports(ast.parse(text), known))
+
+
+def _imports(tree: ast.AST, known: frozenset[str]) -> Iterator[tuple[int, str]]:
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -88,8 +94,8 @@ def exported_by_root(src: Path) -> dict[str, str]:
     tree = ast.parse((src / "ethereal" / "__init__.py").read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.AnnAssign | ast.Assign) and isinstance(node.value, ast.Dict):
-            found = ast.literal_eval(node.value)
-            return {f"ethereal.{name}": str(module) for name, module in found.items()}
+            modules_of = ast.literal_eval(node.value)
+            return {f"ethereal.{name}": str(module) for name, module in modules_of.items()}
     return {}
 
 
@@ -105,25 +111,26 @@ def layer_of(module: str) -> str:
 
 def may_import(module: str, target: str) -> bool:
     """Whether a module may import another one."""
-    own, other = layer_of(module), layer_of(target)
-    if own == "ethereal_study" or other == own:
+    importer, imported = layer_of(module), layer_of(target)
+    if importer == "ethereal_study" or imported == importer:
         return True
-    if own == "ethereal_bounds" or other == "ethereal_study":
+    if importer == "ethereal_bounds" or imported == "ethereal_study":
         return False
-    if other == "ethereal_bounds":
+    if imported == "ethereal_bounds":
         return module == ASKS_FOR_BOUNDS
-    return own not in ORDER or other not in ORDER or ORDER.index(other) < ORDER.index(own)
+    is_outside = importer not in ORDER or imported not in ORDER
+    return is_outside or ORDER.index(imported) < ORDER.index(importer)
 
 
 def offences(src: Path = SRC) -> list[Offence]:
     """All imports against the order of the packages and layers."""
-    found = modules(src)
-    known, exported = {*found, "ethereal._native"}, exported_by_root(src)
+    all_modules = modules(src)
+    known, exported = frozenset({*all_modules, "ethereal._native"}), exported_by_root(src)
     return sorted(
         {
             Offence(path.relative_to(src).as_posix(), line, layer_of(name), target)
-            for name, path in found.items()
-            for line, target in imports(ast.parse(path.read_text(encoding="utf-8")), known)
+            for name, path in all_modules.items()
+            for line, target in imports(path.read_text(encoding="utf-8"), known)
             if not may_import(name, exported.get(target, target))
         }
     )

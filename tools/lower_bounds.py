@@ -33,12 +33,12 @@ def pins(project: dict[str, Any], extras: list[str]) -> list[str]:
     unknown = sorted(set(extras) - set(optional))
     if unknown:
         raise ValueError(f"pyproject.toml has no extra {', '.join(unknown)}; it has {', '.join(optional)}")
-    found: dict[str, str] = {}
+    hashes: dict[str, str] = {}
     for requirement in [*project["dependencies"], *(r for extra in extras for r in optional[extra])]:
         pinned = pin(requirement)
         name = pinned.split("==")[0].split("[")[0]
-        found[name] = max(found.get(name, pinned), pinned, key=_version)
-    return list(found.values())
+        hashes[name] = max(hashes.get(name, pinned), pinned, key=_version)
+    return list(hashes.values())
 
 
 def _version(pinned: str) -> list[int]:

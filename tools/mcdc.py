@@ -67,13 +67,13 @@ def main() -> None:
     args = parser.parse_args()
     if missing := [tool for tool in (CLANG, PROFDATA, COV) if shutil.which(tool) is None]:
         sys.exit(f"{', '.join(missing)} is not installed. Debian: clang-19, libclang-rt-19-dev and llvm-19.")
-    found = Found()
+    coverage = Found()
     with tempfile.TemporaryDirectory() as name:
         for case in cases():
             if args.only in case.name:
                 folder = (args.keep or Path(name)) / re.sub(r"\W+", "-", case.name)
-                print(f"{case.name}: {measure(case, folder, found)}", flush=True)
-    sys.exit(1 if report(found) else 0)
+                print(f"{case.name}: {measure(case, folder, coverage)}", flush=True)
+    sys.exit(1 if report(coverage) else 0)
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Found:
     functions: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
-def measure(case: Case, folder: Path, found: Found) -> str:
+def measure(case: Case, folder: Path, coverage: Found) -> str:
     """Compile and run a case, and add what it reached."""
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "avr").mkdir(parents=True)
@@ -103,37 +103,36 @@ def measure(case: Case, folder: Path, found: Found) -> str:
     if done.returncode:
         sys.exit(f"{case.name}: exit {done.returncode}. {done.stderr.decode()}{done.stdout[-100:]!r}")
     subprocess.run([PROFDATA, "merge", "-o", "profile", "default.profraw"], cwd=folder, check=True)
-    before = len(found.branches), len(found.conditions)
-    add(case, folder, found)
-    return (
-        f"{len(found.branches) - before[0]} new branches, {len(found.conditions) - before[1]} new conditions"
-    )
+    branches, conditions = len(coverage.branches), len(coverage.conditions)
+    add(case, folder, coverage)
+    branches, conditions = len(coverage.branches) - branches, len(coverage.conditions) - conditions
+    return f"{branches} new branches, {conditions} new conditions"
 
 
-def add(case: Case, folder: Path, found: Found) -> None:
+def add(case: Case, folder: Path, coverage: Found) -> None:
     """Read what clang counted."""
     options = ["--instr-profile", "profile", "./driver"]
     told = subprocess.run([COV, "export", *options], cwd=folder, check=True, capture_output=True, text=True)
     lines: dict[str, list[str]] = {}
     owners: dict[tuple[str, int], str] = {}
     for function in json.loads(told.stdout)["data"][0]["functions"]:
-        own = function["name"].split(":")[-1]
+        short_name = function["name"].split(":")[-1]
         paths = [Path(name) for name in function["filenames"]]
         files = [path.name for path in paths]
         if files[0] in ("driver.c", "m_test.c"):
             continue
         for path in paths:
             lines.setdefault(path.name, path.read_text().splitlines())
-        where = owner(case, files[0], own)
+        where = owner(case, files[0], short_name)
         if where.startswith("code of ") and not case.has_every_row:
             continue
-        key = (where, own)
-        found.functions[key] = found.functions.get(key, 0) + function["count"]
+        key = (where, short_name)
+        coverage.functions[key] = coverage.functions.get(key, 0) + function["count"]
         for first, _, last, *_ in function["regions"][:1]:
             owners.update(((files[0], line), where) for line in range(first, last + 1))
         for line, column, _, _, yes, no, at, *_ in function["branches"]:
-            place = (where, f"{own}: {lines[files[at]][line - 1].strip()}", column)
-            counts = found.branches.setdefault(place, [0, 0])
+            place = (where, f"{short_name}: {lines[files[at]][line - 1].strip()}", column)
+            counts = coverage.branches.setdefault(place, [0, 0])
             counts[0] += yes
             counts[1] += no
     shown = [COV, "show", "--show-mcdc", *options]
@@ -142,7 +141,7 @@ def add(case: Case, folder: Path, found: Found) -> None:
         if (name, line) not in owners or outcome.startswith("constant"):
             continue
         place = (owners[name, line], f"condition {i}: {lines[name][line - 1].strip()}", column)
-        found.conditions[place] = found.conditions.get(place, False) or outcome.startswith("covered")
+        coverage.conditions[place] = coverage.conditions.get(place, False) or outcome.startswith("covered")
 
 
 def owner(case: Case, name: str, function: str) -> str:
@@ -168,20 +167,20 @@ def reason(place: tuple[str, str, int]) -> str | None:
     return next((why for name, words, why in REASONS if name == place[0] and words in place[1]), None)
 
 
-def report(found: Found) -> int:
+def report(coverage: Found) -> int:
     """Print the table and what was not reached. Returns how many places have no reason."""
-    files = sorted({where for where, *_ in [*found.branches, *found.functions]})
+    files = sorted({where for where, *_ in [*coverage.branches, *coverage.functions]})
     models = [where for where in files if where.startswith("code of ")]
     missing: list[tuple[str, str, int]] = []
     print("\n| file | functions | branches | conditions |\n|---|---|---|---|")
     for names in [*([where] for where in files if where not in models), models]:
         if not names:
             continue
-        functions = [n > 0 for (where, _), n in found.functions.items() if where in names]
-        outcomes = [(p, n > 0) for p, counts in found.branches.items() if p[0] in names for n in counts]
-        alone = [(p, is_shown) for p, is_shown in found.conditions.items() if p[0] in names]
+        functions = [n > 0 for (where, _), n in coverage.functions.items() if where in names]
+        outcomes = [(p, n > 0) for p, counts in coverage.branches.items() if p[0] in names for n in counts]
+        alone = [(p, is_shown) for p, is_shown in coverage.conditions.items() if p[0] in names]
         missing += [
-            (where, name, 0) for (where, name), n in found.functions.items() if where in names and not n
+            (where, name, 0) for (where, name), n in coverage.functions.items() if where in names and not n
         ]
         missing += [place for place, is_reached in [*outcomes, *alone] if not is_reached]
         title = names[0] if len(names) == 1 else f"code of {len(names)} models"

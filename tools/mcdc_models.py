@@ -291,9 +291,9 @@ def _forms_of_fast() -> Iterator[Case]:
 
 
 def _case_of_windows(
-    name: str, own: WindowFeatures, windows: Any, core: str = "host", **options: Any
+    name: str, extractor: WindowFeatures, windows: Any, core: str = "host", **options: Any
 ) -> Case:
-    program = choose(model_of(own.fit(windows), windows), name="m", **options)
+    program = choose(model_of(extractor.fit(windows), windows), name="m", **options)
     return Case(name, _files(program), WINDOWS, windows.tobytes(), core, _is_generated(program))
 
 
@@ -307,8 +307,8 @@ def _windows() -> Iterator[Case]:
     quiet[-3:, :1500] //= 4000
     quiet[-2:, 3000:] //= 4000
     for hop, majority, core in ((4096, 1, "host"), (2048, 3, "small")):
-        own = WindowFeatures(["mel"] if core == "host" else ["mel", "stats"], rate=8000, hop=hop)
-        yield _case_of_windows(f"sound, hop {hop}, {core}", own, quiet, core, majority=majority)
+        extractor = WindowFeatures(["mel"] if core == "host" else ["mel", "stats"], rate=8000, hop=hop)
+        yield _case_of_windows(f"sound, hop {hop}, {core}", extractor, quiet, core, majority=majority)
 
 
 LEARNING: dict[str, dict[str, Any]] = {

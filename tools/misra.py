@@ -35,14 +35,14 @@ def findings(model: Model, layout: str) -> set[tuple[str, str]]:
                    "--platform=unix32", "--template={file}:{line}:{column} {id}",
                    "model.c"]  # fmt: skip
         said = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stderr
-    found = set()
+    rules = set()
     for line in said.splitlines():
         place, _, rule = line.partition(" ")
-        if own := re.fullmatch(r"misra-c2012-(\d+\.\d+)", rule):
-            found.add((own[1], place))
+        if match := re.fullmatch(r"misra-c2012-(\d+\.\d+)", rule):
+            rules.add((match[1], place))
         elif rule and ":" in place:
-            found.add((rule, place))
-    return found
+            rules.add((rule, place))
+    return rules
 
 
 def main() -> None:
@@ -59,14 +59,14 @@ def main() -> None:
     total: Counter[str] = Counter()
     everywhere = set()
     for layout in LAYOUTS:
-        found = findings(model, layout)
+        rules = findings(model, layout)
         everywhere |= {
-            (rule, f"{layout} {place}" if place.startswith("model") else place) for rule, place in found
+            (rule, f"{layout} {place}" if place.startswith("model") else place) for rule, place in rules
         }
-        print(f"{layout}: {len(found)}", dict(Counter(rule for rule, _ in found).most_common()))
+        print(f"{layout}: {len(rules)}", dict(Counter(rule for rule, _ in rules).most_common()))
         if args.lines:
-            print("\n".join(f"  {place} {rule}" for rule, place in sorted(found)))
-        total.update(rule for rule, _ in found)
+            print("\n".join(f"  {place} {rule}" for rule, place in sorted(rules)))
+        total.update(rule for rule, _ in rules)
     print(f"in all: {total.total()} findings, {len(everywhere)} different places", dict(total.most_common()))
     sys.exit(total.total() > args.most)
 

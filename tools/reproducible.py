@@ -35,13 +35,15 @@ def build(folder: Path, commit: str, when: str, environment: dict[str, str]) -> 
     folder.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["git", "clone", "--quiet", "--no-checkout", str(ROOT), str(folder)], check=True)
     subprocess.run(["git", "checkout", "--quiet", "--detach", commit], cwd=folder, check=True)
-    own = {
-        "SOURCE_DATE_EPOCH": when,
-        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-    }
+    variables = {"SOURCE_DATE_EPOCH": when, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     command = [sys.executable, "-c", BUILD, "dist"]
     done = subprocess.run(
-        command, cwd=folder, env=os.environ | own | environment, capture_output=True, text=True, check=False
+        command,
+        cwd=folder,
+        env=os.environ | variables | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         sys.exit(done.stdout[-2000:] + done.stderr[-2000:])
@@ -73,22 +75,24 @@ def main() -> None:
     asked = ["git", "log", "-1", "--format=%H %ct"]
     commit, when = subprocess.run(asked, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     with tempfile.TemporaryDirectory() as name:
-        first, second = (build(Path(name) / place, commit, when, own) for place, own in PLACES)
+        first, second = (build(Path(name) / place, commit, when, there) for place, there in PLACES)
         names = sorted(path.name for path in first.iterdir())
         is_same = names == sorted(path.name for path in second.iterdir())
-        for own in names:
-            digests = [hashlib.sha256((folder / own).read_bytes()).hexdigest() for folder in (first, second)]
-            print(f"{digests[0]}  {own}" if digests[0] == digests[1] else f"differs: {own}")
+        for member in names:
+            digests = [
+                hashlib.sha256((folder / member).read_bytes()).hexdigest() for folder in (first, second)
+            ]
+            print(f"{digests[0]}  {member}" if digests[0] == digests[1] else f"differs: {member}")
             if digests[0] != digests[1]:
                 is_same = False
-                a, b = members(first / own), members(second / own)
+                a, b = members(first / member), members(second / member)
                 parts = [part for part in sorted(a.keys() | b.keys()) if a.get(part) != b.get(part)]
                 print(f"  {len(parts)} members, such as {', '.join(parts[:5])}")
         if not is_same:
             sys.exit(1)
         args.out.mkdir(parents=True, exist_ok=True)
-        for own in names:
-            shutil.copy(first / own, args.out / own)
+        for member in names:
+            shutil.copy(first / member, args.out / member)
 
 
 if __name__ == "__main__":

@@ -54,8 +54,10 @@ def load(name: str, folder: Path) -> Data:
         people = np.unique(data["group"])
         return Data(data["X"], data["y"], data["group"], [people[i::4] for i in range(4)])
     data = np.load(folder / "raw" / f"{name}.npz")
-    own = WindowFeatures(GROUPS[name], axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"]))
-    X = own.fit_transform(data["X"])
+    windowed = WindowFeatures(
+        GROUPS[name], axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"])
+    )
+    X = windowed.fit_transform(data["X"])
     return Data(X, data["y"], data["group"], [np.unique(data["group"][data["test"]])])
 
 
@@ -100,16 +102,16 @@ def taught_rows(name: str, y: Any) -> tuple[list[Any], Any]:
     """Return, of one person's rows, those that may be taught per class, and those that test."""
     taught, tests = [], []
     for c in np.unique(y):
-        own = np.flatnonzero(y == c)
-        n = 20 if name == "watch" else len(own) // 2
-        taught.append(own[:n])
-        tests.append(own[n:])
+        of_class = np.flatnonzero(y == c)
+        n = 20 if name == "watch" else len(of_class) // 2
+        taught.append(of_class[:n])
+        tests.append(of_class[n:])
     return taught, np.concatenate(tests)
 
 
 def in_turn(taught: list[Any], n: int) -> list[int]:
     """Return the first n rows of each class, class after class in turn."""
-    return [int(own[i]) for i in range(n) for own in taught if i < len(own)]
+    return [int(taught_row[i]) for i in range(n) for taught_row in taught if i < len(taught_row)]
 
 
 def personal(learning: Any, bits: list[bytes], rows: list[int], labels: Any) -> State:
@@ -154,7 +156,7 @@ def wrong(labels: Any, rows: list[int], share: float, n_classes: int, seed: int)
 
 def study(name: str, data: Data, args: argparse.Namespace) -> None:
     """Print gains per number of examples, over people and seeds."""
-    found: dict[tuple[str, int], dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
+    results: dict[tuple[str, int], dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for seed in range(args.seeds):
         for fold, unseen in enumerate(data.folds):
             model = cached(name, data, fold, seed, args.models)
@@ -164,8 +166,10 @@ def study(name: str, data: Data, args: argparse.Namespace) -> None:
                 "bias": Votes(model, 400, learn="bias").learning,
             }
             for who in unseen:
-                one_person(name, data, model, forms, who, unseen, seed, found, has_rivals=not args.no_rivals)
-        report(name, found, seed + 1)
+                one_person(
+                    name, data, model, forms, who, unseen, seed, results, has_baselines=not args.no_baselines
+                )
+        report(name, results, seed + 1)
 
 
 def one_person(
@@ -176,9 +180,9 @@ def one_person(
     who: Any,
     unseen: Any,
     seed: int,
-    found: Any,
+    results: Any,
     *,
-    has_rivals: bool,
+    has_baselines: bool,
 ) -> None:
     """Teach one person's rows, and add what came out to `found`."""
     rows = np.flatnonzero(data.person == who)
@@ -193,45 +197,48 @@ def one_person(
     other_bits = forms["votes"].bits(data.X[strangers])
     other_labels = np.array([known[label] for label in data.y[strangers].tolist()])
     before = accuracy(State(forms["votes"]), bits, tests, labels)
-    if has_rivals:
+    if has_baselines:
         apart = machine(data, general_rows(data, unseen, np.random.default_rng(seed)), seed).predict(X[tests])
-        found["before, not pruned", 1][who].append(float((apart == data.y[rows[tests]]).mean()) - before)
+        results["before, not pruned", 1][who].append(float((apart == data.y[rows[tests]]).mean()) - before)
     others = accuracy(State(forms["votes"]), other_bits, range(len(strangers)), other_labels)
-    found["before", 0][who].append(before)
+    results["before", 0][who].append(before)
     for n in EXAMPLES:
-        own = in_turn(taught, n)
+        first_taught = in_turn(taught, n)
         for form, learning in forms.items():
-            state = personal(learning, bits, own, labels)
-            found[form, n][who].append(accuracy(state, bits, tests, labels) - before)
+            state = personal(learning, bits, first_taught, labels)
+            results[form, n][who].append(accuracy(state, bits, tests, labels) - before)
             if form == "votes":
-                found["others", n][who].append(
+                results["others", n][who].append(
                     accuracy(state, other_bits, range(len(strangers)), other_labels) - others
                 )
         if n in (5, 20):
-            spoilt = wrong(labels, own, 0.2, model.n_classes, n)
+            spoilt = wrong(labels, first_taught, 0.2, model.n_classes, n)
             for form in ("votes", "no guard"):
-                state = personal(forms[form], bits, own, spoilt)
-                found[f"{form}, 1 in 5 wrong", n][who].append(accuracy(state, bits, tests, labels) - before)
-        if not has_rivals:
+                state = personal(forms[form], bits, first_taught, spoilt)
+                results[f"{form}, 1 in 5 wrong", n][who].append(accuracy(state, bits, tests, labels) - before)
+        if not has_baselines:
             continue
-        found["nearest", n][who].append(nearest(fires, own, tests, labels) - before)
-        forest = RandomForestClassifier(50, random_state=0).fit(X[own], labels[own])
-        found["forest", n][who].append(float((forest.predict(X[tests]) == labels[tests]).mean()) - before)
-        again = retrained(data, unseen, seed, rows[own]).predict(X[tests]) == data.y[rows[tests]]
-        found["retrained on the host", n][who].append(float(again.mean()) - before)
+        results["nearest", n][who].append(nearest(fires, first_taught, tests, labels) - before)
+        forest = RandomForestClassifier(50, random_state=0).fit(X[first_taught], labels[first_taught])
+        results["forest", n][who].append(float((forest.predict(X[tests]) == labels[tests]).mean()) - before)
+        again = retrained(data, unseen, seed, rows[first_taught]).predict(X[tests]) == data.y[rows[tests]]
+        results["retrained on the host", n][who].append(float(again.mean()) - before)
 
 
-def report(name: str, found: Any, n_seeds: int) -> None:
+def report(name: str, results: Any, n_seeds: int) -> None:
     """Print a table: mean over people (of the means over seeds), its standard error, the worst person."""
-    people = {who: np.mean(own) for who, own in found["before", 0].items()}
+    people = {who: np.mean(accuracy) for who, accuracy in results["before", 0].items()}
     mean = 100 * np.mean(list(people.values()))
     print(f"\n{name}: {len(people)} people, {n_seeds} seeds, before {mean:.1f} %")
-    for (what, n), by_person in sorted(found.items()):
+    for (what, n), by_person in sorted(results.items()):
         if n == 0:
             continue
-        own = 100 * np.array([np.mean(gains) for gains in by_person.values()])
-        error = own.std(ddof=1) / np.sqrt(len(own)) if len(own) > 1 else 0.0
-        print(f"  {what:26} N={n:<3} {own.mean():+6.1f} ({error:.1f})  worst {own.min():+6.1f}", flush=True)
+        percent = 100 * np.array([np.mean(gains) for gains in by_person.values()])
+        error = percent.std(ddof=1) / np.sqrt(len(percent)) if len(percent) > 1 else 0.0
+        print(
+            f"  {what:26} N={n:<3} {percent.mean():+6.1f} ({error:.1f})  worst {percent.min():+6.1f}",
+            flush=True,
+        )
 
 
 def new_class(name: str, data: Data, args: argparse.Namespace) -> None:
@@ -252,12 +259,12 @@ def new_class(name: str, data: Data, args: argparse.Namespace) -> None:
                 learning = Votes(model, 400, **given).learning
                 for who in unseen:
                     add_class(name, data, learning, int(drop), who, results, how)
-    for (how, n), own in results.items():
-        recall, after, before = 100 * np.mean(np.array(own), axis=0)
+    for (how, n), gains in results.items():
+        recall, after, before = 100 * np.mean(np.array(gains), axis=0)
         print(
             f"{name}, new class, {how}, N={n}: recall {recall:.0f}, old classes {after:.1f} "
             f"(before {before:.1f}), "
-            f"{len(own)} cases",
+            f"{len(gains)} cases",
             flush=True,
         )
 
@@ -289,8 +296,8 @@ def costs(name: str, data: Data, args: argparse.Namespace) -> None:
     rows = data.X[np.isin(data.person, data.folds[0])]
     for layout in ("branches", "lists"):
         for target in ("cortex-m7", "cortex-m0plus"):
-            found = measured(model, rows[::97][:60], target, args.rows, layout)
-            print(json.dumps({"set": name, **found}), flush=True)
+            costs = measured(model, rows[::97][:60], target, args.rows, layout)
+            print(json.dumps({"set": name, **costs}), flush=True)
 
 
 def main() -> None:
@@ -303,7 +310,7 @@ def main() -> None:
     parser.add_argument("--models", type=Path, default=Path("adapt-models"))
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=60)
-    parser.add_argument("--no-rivals", action="store_true", help="only what votes and a bias gain")
+    parser.add_argument("--no-baselines", action="store_true", help="only what votes and a bias gain")
     parser.add_argument("--new-class", action="store_true")
     parser.add_argument("--keep", type=int, default=-1, help="a class that is never the new one")
     parser.add_argument("--costs", action="store_true")

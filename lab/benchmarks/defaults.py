@@ -2,8 +2,8 @@
 
     python lab/benchmarks/defaults.py --folder tables --out defaults
 
-Every rival has its own defaults. A set has at most 3000 training and 3000 test rows: 70 and 30 % by class, or
-the set's own test rows. Times are CPU seconds of one thread. --folder has further sets as CSV files with a
+Every baseline has its own defaults. A set has at most 3000 training and 3000 test rows: 70 and 30 % by class,
+or the set's own test rows. Times are CPU seconds of one thread. --folder has further sets as CSV files with a
 header, whose last column is the label. Finished sets stay in --out.
 """
 
@@ -79,9 +79,11 @@ def rows(name, folder, seed):
             np.flatnonzero(data.test),
         )
     else:
-        own = name in OURS
+        is_ours = name in OURS
         X, y = (
-            getattr(sklearn_sets, f"load_{name}")(return_X_y=True) if own else table(folder / f"{name}.csv")
+            getattr(sklearn_sets, f"load_{name}")(return_X_y=True)
+            if is_ours
+            else table(folder / f"{name}.csv")
         )
         train, test = train_test_split(np.arange(len(y)), test_size=0.3, stratify=y, random_state=seed)
     rng = np.random.default_rng(seed)
@@ -94,32 +96,32 @@ def result(path, name, folder, seed):
     if path.exists():
         return json.loads(path.read_text())
     X, y, X_test, y_test = rows(name, folder, seed)
-    found = {}
+    hashes = {}
     for method, kind in METHODS.items():
         start = time.process_time()
         clf = kind(random_state=seed).fit(X, y)
         seconds = time.process_time() - start
         code = clf.model_.simplify().to_bytes() if method == "ethereal" else pickle.dumps(clf)
-        found[method] = [float(clf.score(X_test, y_test)), seconds, len(code) / 1000]
+        hashes[method] = [float(clf.score(X_test, y_test)), seconds, len(code) / 1000]
         if method == "ethereal":
-            found["votes"] = clf.model_.provenance["votes"]
-            found["plain"] = float((clf.plain_model_.predict(X_test) == y_test).mean())
-    write_text(path, json.dumps(found))
-    return found
+            hashes["votes"] = clf.model_.provenance["votes"]
+            hashes["plain"] = float((clf.plain_model_.predict(X_test) == y_test).mean())
+    write_text(path, json.dumps(hashes))
+    return hashes
 
 
-def summary(title, found):
+def summary(title, results):
     """Print the mean accuracy and the geometric means of seconds and sizes: sets x methods x 3.
 
-    Return the mean difference to each rival in points, with its standard error over sets.
+    Return the mean difference to each baseline in points, with its standard error over sets.
     """
-    rest = np.exp(np.log(found[:, :, 1:]).mean(axis=0))
-    print(line(f"**{title}**", np.column_stack([found[:, :, 0].mean(axis=0), rest])))
+    rest = np.exp(np.log(results[:, :, 1:]).mean(axis=0))
+    print(line(f"**{title}**", np.column_stack([results[:, :, 0].mean(axis=0), rest])))
     told = []
-    for i, rival in enumerate(list(METHODS)[1:], 1):
-        points = 100 * (found[:, 0, 0] - found[:, i, 0])
+    for i, baseline in enumerate(list(METHODS)[1:], 1):
+        points = 100 * (results[:, 0, 0] - results[:, i, 0])
         error = points.std(ddof=1) / math.sqrt(len(points)) if len(points) > 1 else math.nan
-        told.append(f"{title}: {points.mean():+.2f} ± {error:.2f} points against {rival}")
+        told.append(f"{title}: {points.mean():+.2f} ± {error:.2f} points against {baseline}")
     return told
 
 
@@ -157,8 +159,8 @@ def main():
     for title, group in groups.items():
         chosen = [n for n in names if n in group and n not in NOISY]
         if chosen:
-            found = np.array([[means[n][m] for m in METHODS] for n in chosen])
-            told += summary(f"{title}, {len(chosen)} sets", found)
+            means_of = np.array([[means[n][m] for m in METHODS] for n in chosen])
+            told += summary(f"{title}, {len(chosen)} sets", means_of)
     print("\n" + "\n".join(told))
 
 

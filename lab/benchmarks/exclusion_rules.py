@@ -224,13 +224,13 @@ def machine(name: str, rule: str, seed: int, cap: int | None, rows: Split, store
 
 
 def finishes(model: Model, rows: Split, paper_includes: int) -> dict[str, Model]:
-    found = {"as trained": model, "shortened": compress.shorten(model, rows.train[0])}
+    models = {"as trained": model, "shortened": compress.shorten(model, rows.train[0])}
     curve = prune(model, *rows.train, validation=rows.validation).curve
     for part in PARTS:
         inside = [p for p in curve if p.model.n_includes <= paper_includes / part]
         best = max(inside, key=lambda p: (p.accuracy, -p.model.n_includes))
-        found[f"pruned to 1/{part}"] = best.model
-    return found
+        models[f"pruned to 1/{part}"] = best.model
+    return models
 
 
 def main() -> None:
@@ -245,7 +245,7 @@ def main() -> None:
     columns = ["set", "rule", "then", "test %", "includes", "clauses", "compact bytes"]
     print(f"| {' | '.join(columns)} |\n|{'---|' * len(columns)}", flush=True)
     for name in args.sets.split(","):
-        found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+        hashes: dict[tuple[str, str], list[tuple[float, ...]]] = {}
         for seed in range(args.seeds):
             rows = split(name, SETTINGS[name], seed)
             paper = machine(name, "paper", seed, args.epochs, rows, args.store)
@@ -254,8 +254,8 @@ def main() -> None:
                 for finish, one in finishes(model, rows, paper.n_includes).items():
                     size = encode.sizes(one)["compact"]
                     figures = 100 * accuracy(one, rows.test), one.n_includes, one.n_clauses, size
-                    found.setdefault((rule, finish), []).append(figures)
-        for (rule, finish), figures in found.items():
+                    hashes.setdefault((rule, finish), []).append(figures)
+        for (rule, finish), figures in hashes.items():
             values = np.array(figures)
             error = values.std(axis=0, ddof=1) / math.sqrt(len(values)) if len(values) > 1 else 0 * values[0]
             cells = [f"{values[:, 0].mean():.2f} ± {error[0]:.2f}"]

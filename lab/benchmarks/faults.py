@@ -91,9 +91,9 @@ def save(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     seen = [0, 0]
     for _ in range(kills):
         assert killed_at_random(work, 0.05, rng)
-        found = Model.load(path)
-        assert found in models
-        seen[models.index(found)] += 1
+        loaded = Model.load(path)
+        assert loaded in models
+        seen[models.index(loaded)] += 1
     leftovers = [p for p in folder.iterdir() if p != path]
     assert all(p.name.startswith(".") and p.suffix == ".tmp" for p in leftovers)
     return {"kills": kills, "old or new, whole": sum(seen), "temporary files left": len(leftovers)}
@@ -117,9 +117,9 @@ def export(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
     longest = 4 * (time.monotonic() - start)
     for _ in range(kills):
         assert killed_at_random(partial(work, 1 - before), longest, rng)
-        found = {p.name: p.read_bytes() for p in place.iterdir()}
-        assert (found.pop(mine), bool(found.pop(RECORD))) == (b"mine", True)
-        now = wanted.index(found)  # not in it: a mixture
+        files_there = {p.name: p.read_bytes() for p in place.iterdir()}
+        assert (files_there.pop(mine), bool(files_there.pop(RECORD))) == (b"mine", True)
+        now = wanted.index(files_there)  # not in it: a mixture
         seen[now != before], before = seen[now != before] + 1, now
         leftovers += len(list(folder.iterdir())) - 1
     write_folder(place, files[0], force=True)
@@ -162,9 +162,9 @@ def epochs_kept(folder: Path) -> int:
     body = checkpoint.path.read_bytes()
     header = int.from_bytes(body[:8], "little")
     about = json.loads(json.loads(body[8 : 8 + header])["__metadata__"]["ethereal"])
-    found = Checkpoint(folder, about["identity"]).load()
-    assert found is not None
-    return found.epochs_done
+    state = Checkpoint(folder, about["identity"]).load()
+    assert state is not None
+    return state.epochs_done
 
 
 def study(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
@@ -240,9 +240,11 @@ def tune(kills: int, folder: Path, rng: random.Random) -> dict[str, int]:
                 at.append(now)
             longest = shortest if now > known else 1.5 * longest
             known = now
-        found = work(storage)
-        assert found.model == whole.model
-        assert [(t.setup, t.accuracy) for t in found.trials] == [(t.setup, t.accuracy) for t in whole.trials]
+        outcome = work(storage)
+        assert outcome.model == whole.model
+        assert [(t.setup, t.accuracy) for t in outcome.trials] == [
+            (t.setup, t.accuracy) for t in whole.trials
+        ]
     thirds = np.histogram(at, [0, 1, trials // 3 + 1, 2 * trials // 3 + 1, trials + 1])[0]
     names = ("before the first trial was told", "in the first third", "in the second", "in the last")
     return {"kills": killed, "searches": searches, **dict(zip(names, thirds.tolist(), strict=True))}
@@ -392,8 +394,8 @@ def main() -> None:
     for kind in arguments.kinds or KINDS:
         start = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            found = KINDS[kind](arguments.kills, Path(folder), random.Random(arguments.seed))
-        words = ", ".join(f"{name} {value}" for name, value in found.items())
+            outcome = KINDS[kind](arguments.kills, Path(folder), random.Random(arguments.seed))
+        words = ", ".join(f"{name} {value}" for name, value in outcome.items())
         print(f"{kind:6} {words}  ({time.monotonic() - start:.0f} s)", flush=True)
 
 

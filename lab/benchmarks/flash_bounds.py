@@ -4,7 +4,7 @@
 
 TABLES is a folder of CSV files with a header, whose last column is the label. The curve of each is made once,
 as `run` makes it, and a model is chosen from it within 1, 2, 4 and 8 kB. Then every other model of the curve
-that is as accurate within 0.2 points on held-out rows is compiled and executed. A rival is one that fits and
+that is as accurate within 0.2 points on held-out rows is compiled and executed. A better one fits and
 takes less than a quarter of the instructions. Accuracies are those that the choice sees, and the plain share
 of right answers. Test rows judge and choose nothing. Finished tables stay in --out.
 """
@@ -31,9 +31,9 @@ def plain(point):
     return float(point.held_out.right.mean())
 
 
-def rivals(curve, chosen, budget, measure):
+def better_ones(curve, chosen, budget, measure):
     """Return bytes, instructions and accuracies of the models that are as good and four times as quick."""
-    found = []
+    collected = []
     for point in curve:
         near = point.accuracy >= chosen.accuracy - AS_GOOD, plain(point) >= plain(chosen) - AS_GOOD
         if not point.model.n_clauses or point.model is chosen.model or not any(near):
@@ -42,8 +42,8 @@ def rivals(curve, chosen, budget, measure):
         if took is None or budget.excess(took) > 1:
             continue
         if took.instructions * TIMES < chosen.footprint.instructions:
-            found.append([took.bytes, took.instructions, point.accuracy, plain(point), *near])
-    return found
+            collected.append([took.bytes, took.instructions, point.accuracy, plain(point), *near])
+    return collected
 
 
 def record(path, seed, bounds):
@@ -78,23 +78,23 @@ def record(path, seed, bounds):
             "measured": len(looked),
             "points": len(curve),
             "seconds": time.process_time() - began,
-            "rivals": rivals(curve, chosen, budget, inner),
+            "better": better_ones(curve, chosen, budget, inner),
         }
 
 
 def show(path):
-    """Print the means of each bound, and how many models have a rival."""
+    """Print the means of each bound, and how many models have a better one."""
     runs = [run for run in map(json.loads, path.read_text().splitlines()) if run["bytes"] is not None]
-    heads = {"bound": 6, "runs": 6, "test %": 8, "bytes": 7, "instructions": 14, "measured": 10, "rivals": 8,
+    heads = {"bound": 6, "runs": 6, "test %": 8, "bytes": 7, "instructions": 14, "measured": 10, "better": 8,
              "plain": 7}  # fmt: skip
     print("".join(f"{head:>{width}}" for head, width in heads.items()))
     for bound in sorted({run["flash"] for run in runs}):
-        own = [run for run in runs if run["flash"] == bound]
-        mean = {key: np.mean([run[key] for run in own]) for key in ("test", "bytes", "measured")}
-        quick = np.exp(np.mean(np.log([run["instructions"] for run in own])))
-        seen, raw = (sum(any(rival[i] for rival in run["rivals"]) for run in own) for i in (4, 5))
+        of_bound = [run for run in runs if run["flash"] == bound]
+        mean = {key: np.mean([run[key] for run in of_bound]) for key in ("test", "bytes", "measured")}
+        quick = np.exp(np.mean(np.log([run["instructions"] for run in of_bound])))
+        seen, raw = (sum(any(better[i] for better in run["better"]) for run in of_bound) for i in (4, 5))
         print(
-            f"{bound:>6}{len(own):>6}{100 * mean['test']:>8.2f}{mean['bytes']:>7.0f}{quick:>14.0f}"
+            f"{bound:>6}{len(of_bound):>6}{100 * mean['test']:>8.2f}{mean['bytes']:>7.0f}{quick:>14.0f}"
             f"{mean['measured']:>10.1f}{seen:>8}{raw:>7}"
         )
 
@@ -112,10 +112,10 @@ def main():
     for path in sorted(options.folder.glob("*.csv")):
         if path.stem in done:
             continue
-        found = list(record(path, options.seed, BOUNDS))
+        lines = list(record(path, options.seed, BOUNDS))
         with options.out.open("a") as file:
-            file.writelines(json.dumps(run) + "\n" for run in found)
-        print(path.stem, *(f"{run['bytes']} B" for run in found), flush=True)
+            file.writelines(json.dumps(run) + "\n" for run in lines)
+        print(path.stem, *(f"{run['bytes']} B" for run in lines), flush=True)
     show(options.out)
 
 

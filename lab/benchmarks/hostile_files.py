@@ -78,8 +78,8 @@ def described(path: Path, about: dict[str, Any]) -> None:
     model = Model([0, 1], [0, 1, 2], np.eye(2, n, dtype=int), n_booleans=2, classes=list(range(n)))
     data = to_file_bytes(model)
     end = 8 + int.from_bytes(data[:8], "little")
-    own = json.loads(json.loads(data[8:end])["__metadata__"]["ethereal"])
-    text = json.dumps({**own, **about, "sha256": "0" * 64}, separators=(",", ":"), sort_keys=True)
+    printed = json.loads(json.loads(data[8:end])["__metadata__"]["ethereal"])
+    text = json.dumps({**printed, **about, "sha256": "0" * 64}, separators=(",", ":"), sort_keys=True)
     blank = save(load(data), {"ethereal": text})
     path.write_bytes(blank.replace(b"0" * 64, hashlib.sha256(blank).hexdigest().encode(), 1))
 

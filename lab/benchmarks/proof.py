@@ -120,8 +120,8 @@ def other_models() -> Iterator[tuple[str, Model, str, dict[str, Any], tuple[str,
     moves = model_of(everything().fit(windows), windows)
     sounds = np.random.default_rng(0).integers(-32768, 32768, (19, 1024, 1)).astype(np.int16)
     spoken = model_of(WindowFeatures(["mel"], rate=8000).fit(sounds), sounds)
-    for name, own, layout in (("windows", moves, "fast"), ("mel", spoken, "compact")):
-        yield name, own, layout, {"majority": 3}, ("window", "push")
+    for name, windowed, layout in (("windows", moves, "fast"), ("mel", spoken, "compact")):
+        yield name, windowed, layout, {"majority": 3}, ("window", "push")
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ def jobs(sets: list[str], all_sizes: list[int], n_random: int, folder: Path) -> 
 def learning_jobs() -> Iterator[Job]:
     """Small exports that learn: both layouts, all forms of the rule, both kinds of int."""
     model, X = random_model(1, n_features=3, n_clauses=8)
-    for bits, layout, (what, own) in product((32, 16), ("branches", "lists"), LEARNING.items()):
-        options = {"learn": "votes", "learn_rows": 3, "margin": 3, **own}
+    for bits, layout, (what, learning) in product((32, 16), ("branches", "lists"), LEARNING.items()):
+        options = {"learn": "votes", "learn_rows": 3, "margin": 3, **learning}
         if "anchors" in options:
             rows = X[-options["anchors"] :]
             options["anchors"] = rows, model.predict(rows)
@@ -198,12 +198,12 @@ def run(todo: Iterable[Job], results: Path) -> None:
             about |= {"digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
             if tuple((about | {"int_bits": job.bits, "function": function})[key] for key in keys) in done:
                 continue
-            (found,) = prove(source, functions=[function], int_bits=(job.bits,), seconds=SECONDS)
+            (analysis,) = prove(source, functions=[function], int_bits=(job.bits,), seconds=SECONDS)
             with results.open("a", encoding="utf-8") as lines:
-                lines.write(json.dumps(about | found.as_dict()) + "\n")
+                lines.write(json.dumps(about | analysis.as_dict()) + "\n")
             which = f"{job.name} {job.layout} {kind} int{job.bits} {function}"
-            counts = f"{found.alarms} alarms, {found.unproven} unproven, {found.seconds:.1f} s"
-            print(f"{which}: {counts}", *found.findings, flush=True)
+            counts = f"{analysis.alarms} alarms, {analysis.unproven} unproven, {analysis.seconds:.1f} s"
+            print(f"{which}: {counts}", *analysis.findings, flush=True)
 
 
 def read(results: Path) -> list[dict[str, Any]]:
@@ -221,15 +221,15 @@ def table(records: list[dict[str, Any]]) -> str:
         models.setdefault("random" if r["model"].startswith("random") else r["model"], []).append(r)
     lines = ["| model | bytes | layouts | input, int | analyses | alarms | not proven | slowest | CPU s |"]
     lines.append("|---|---:|---:|---|---:|---:|---:|---|---:|")
-    for name, own in models.items():
-        slowest = max(own, key=lambda r: r["seconds"])
-        kinds = sorted({f"{r['input']} {r['int_bits']}" for r in own})
+    for name, model in models.items():
+        slowest = max(model, key=lambda r: r["seconds"])
+        kinds = sorted({f"{r['input']} {r['int_bits']}" for r in model})
         lines.append(
-            f"| {name} | {min(r['bytes'] for r in own):,}-{max(r['bytes'] for r in own):,} "
-            f"| {len({r['layout'] for r in own})} | {', '.join(kinds)} | {len(own)} "
-            f"| {sum(r['alarms'] for r in own)} | {sum(not r['is_proven'] for r in own)} "
+            f"| {name} | {min(r['bytes'] for r in model):,}-{max(r['bytes'] for r in model):,} "
+            f"| {len({r['layout'] for r in model})} | {', '.join(kinds)} | {len(model)} "
+            f"| {sum(r['alarms'] for r in model)} | {sum(not r['is_proven'] for r in model)} "
             f"| {slowest['seconds']:.1f} ({slowest['layout']}, {slowest['function']}) "
-            f"| {sum(r['seconds'] for r in own):.0f} |"
+            f"| {sum(r['seconds'] for r in model):.0f} |"
         )
     return "\n".join(lines)
 
@@ -240,10 +240,12 @@ def seeded_faults(model: Model) -> None:
         broken, n = re.subn(pattern, new, source.files[file], count=1)
         assert n == 1, what
         files = source.files | {file: broken}
-        own = list(
+        analyses = list(
             prove(replace(source, files=files), int_bits=(32,), functions=["check", "predict"], seconds=300)
         )
-        noticed = [f"{a.function} ({a.alarms} alarms, {a.unproven} unproven)" for a in own if not a.is_proven]
+        noticed = [
+            f"{a.function} ({a.alarms} alarms, {a.unproven} unproven)" for a in analyses if not a.is_proven
+        ]
         print(
             f"fault: {what} ({layout}): {'found by ' + ', '.join(noticed) if noticed else 'NOT FOUND'}",
             flush=True,

@@ -46,12 +46,12 @@ GROUPS: dict[str, dict[str, list[str]]] = {
 
 def cpu_seconds(function: Any, repeats: int) -> float:
     """The least CPU seconds of several calls."""
-    found = []
+    collected = []
     for _ in range(repeats):
         start = time.process_time()
         function()
-        found.append(time.process_time() - start)
-    return min(found)
+        collected.append(time.process_time() - start)
+    return min(collected)
 
 
 def speed(data: Any, repeats: int) -> None:
@@ -59,17 +59,19 @@ def speed(data: Any, repeats: int) -> None:
     windows = data["X"][:2000]
     for name in (*GROUPS["all"], "all"):
         kernels = GROUPS["all"] if name == "all" else {name: ["axes"]}
-        own = WindowFeatures(kernels, rate=float(data["rate"])).fit(windows).front_end_
-        assert np.array_equal(own.transform(windows), reference_windows.features(own, windows))
-        native = len(windows) / cpu_seconds(lambda own=own: own.transform(windows), repeats)
-        numpy = len(windows) / cpu_seconds(lambda own=own: reference_windows.features(own, windows), repeats)
+        extractor = WindowFeatures(kernels, rate=float(data["rate"])).fit(windows).front_end_
+        assert np.array_equal(extractor.transform(windows), reference_windows.features(extractor, windows))
+        native = len(windows) / cpu_seconds(lambda extractor=extractor: extractor.transform(windows), repeats)
+        numpy = len(windows) / cpu_seconds(
+            lambda extractor=extractor: reference_windows.features(extractor, windows), repeats
+        )
         print(f"{name:10} {native:10,.0f} {numpy:10,.0f} windows/s {native / numpy:6.1f} times", flush=True)
 
 
 def price(kernels: dict[str, list[str]], windows: Any, target: str, rate: float) -> tuple[float, int]:
     """Instructions of the features of a window, and bytes of flash, on a core."""
-    chip, own = find_target(target), WindowFeatures(kernels, rate=rate).fit(windows)
-    program = choose(model_of(own, windows, n_clauses=3), "fast", target=target)
+    chip, extractor = find_target(target), WindowFeatures(kernels, rate=rate).fit(windows)
+    program = choose(model_of(extractor, windows, n_clauses=3), "fast", target=target)
     counts, flash = [], []
     features = program.model.front_end.transform(windows)  # type: ignore[union-attr]
     for function, rows in (("model_window", windows), ("model_predict", features)):
@@ -103,22 +105,22 @@ def machine(data: Any, rows: Any, args: argparse.Namespace, seed: int, threshold
     names = [str(name) for name in data["axis_names"]]
     front_end = WindowFeatures(GROUPS[args.groups], axes=names, rate=float(data["rate"]),
                                scale=data["scale"].tolist(), hop=64)  # fmt: skip
-    found = []
+    collected = []
     for i in range(2):
         clf = EtherealClassifier(200, 10, 4.0, epochs=20, booleanizer=args.bins, front_end=front_end,
                                  validation_fraction=0, noise_clauses=0, refit_votes=False,
                                  random_state=10 * seed + i)  # fmt: skip
-        found.append(clf.fit(data["X"][rows], data["y"][rows]).model_)
-    return compress.join(found)
+        collected.append(clf.fit(data["X"][rows], data["y"][rows]).model_)
+    return compress.join(collected)
 
 
 def accuracy(data: Any, args: argparse.Namespace) -> None:
     """Print a line for the forests and one for each seed, and all of it as JSON at the end."""
     X, y, test, group = data["X"], data["y"], data["test"], data["group"]
-    own = WindowFeatures(
+    extractor = WindowFeatures(
         GROUPS[args.groups], axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"])
     )
-    F = own.fit_transform(X)
+    F = extractor.fit_transform(X)
     forests = [
         RandomForestClassifier(random_state=s).fit(F[~test], y[~test]).score(F[test], y[test])
         for s in range(3)

@@ -7,8 +7,8 @@ The mean over all epochs has the least noise. The epoch of the best test accurac
 Each difference stands beside its standard error.
 
 pyTsetlinMachine's own `predict` cuts class sums at T, and the lower class wins the ties that this makes. That
-is reading out, not learning, so its machines are read with whole sums. `--rival pytsetlinmachine` takes its
-own `predict`.
+is reading out, not learning, so its machines are read with whole sums. `--baseline pytsetlinmachine` takes
+its own `predict`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rich.table import Table
 from ethereal_study.speed import protocol, sets
 
 EPOCHS = {"mnist": 10}  # else those of the study
-RIVALS = ("pytsetlinmachine-unclipped", "pytsetlinmachine")
+BASELINES = ("pytsetlinmachine-unclipped", "pytsetlinmachine")
 READINGS = ("last epoch", "all epochs", "best epoch")
 
 
@@ -44,15 +44,15 @@ def readings(answer: protocol.Answer) -> dict[str, tuple[float, float]]:
 
 
 def measure(name: str, who: list[protocol.Baseline], *, epochs: int, seeds: int, jobs: int) -> dict:
-    """Train every rival with every seed; the values of the seeds per quantity, reading, rival."""
+    """Train every baseline with every seed; the values of the seeds per quantity, reading, baseline."""
     rows = sets.load(name)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         data = Path(folder) / "rows.npz"
         rows.save(data)
 
-        def run(rival: protocol.Baseline, seed: int) -> dict[str, tuple[float, float]]:
+        def run(baseline: protocol.Baseline, seed: int) -> dict[str, tuple[float, float]]:
             request = rows.request(data, epochs=epochs, seed=seed)
-            return readings(protocol.run(rival.python, rival.adapter, request))
+            return readings(protocol.run(baseline.python, baseline.adapter, request))
 
         runs = {c.name: [pool.submit(run, c, seed) for seed in range(1, seeds + 1)] for c in who}
         got = {name: [future.result() for future in futures] for name, futures in runs.items()}
@@ -88,16 +88,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", default="mnist,statlog,gesture")
     parser.add_argument("--epochs", type=int, help="default: mnist 10, else those of the study")
-    parser.add_argument("--rival", choices=RIVALS, default=RIVALS[0])
+    parser.add_argument("--baseline", choices=BASELINES, default=BASELINES[0])
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=2, help="processes at once; nothing is timed here")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.seeds < 2:
         parser.error("--seeds must be 2 or more: the spread comes from them")
-    who = [protocol.ethereal(), protocol.baseline(options.rival, Console(stderr=True).print)]
+    who = [protocol.ethereal(), protocol.baseline(options.baseline, Console(stderr=True).print)]
     table = Table(
-        title=f"Learning beside {options.rival}, mean over {options.seeds} seeds", title_justify="left"
+        title=f"Learning beside {options.baseline}, mean over {options.seeds} seeds", title_justify="left"
     )
     table.add_column("set", no_wrap=True)
     table.add_column("reading", no_wrap=True)

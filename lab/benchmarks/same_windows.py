@@ -86,8 +86,8 @@ def on_core(model: Any, windows: Any, target: str) -> int:
     for window, wanted, answer in zip(windows, features, answers, strict=True):
         core.write(address, np.ascontiguousarray(window))
         is_same = core.call("model_window", address) == answer
-        found = np.frombuffer(core.read(core.call("model_features"), 2 * len(wanted)), "<i2")
-        differ += not (is_same and np.array_equal(found, wanted))
+        on_core = np.frombuffer(core.read(core.call("model_features"), 2 * len(wanted)), "<i2")
+        differ += not (is_same and np.array_equal(on_core, wanted))
     return differ
 
 
@@ -105,12 +105,12 @@ def main() -> None:
             windows = np.ascontiguousarray(file["X"])
         _, n, n_axes = windows.shape
         hop = n // 2
-        own = (
+        extractor = (
             WindowFeatures(["mel"], rate=8000, hop=hop)
             if path.stem == "fsdd"
             else everything(n_axes, hop=hop)
         )
-        model = model_of(own.fit(windows), windows)
+        model = model_of(extractor.fit(windows), windows)
         here, pushed, other = on_computer(model, windows)
         some = windows[np.linspace(0, len(windows) - 1, args.on_cores).astype(int)]
         hard = np.concatenate([some, hard_windows(n, n_axes, 5)])

@@ -78,12 +78,12 @@ def measure(kind: str, n_rows: int, epochs: int, n_jobs: int) -> None:
     )
     timed("fit", lambda: clf.fit(X, y))
     model = clf.model_
-    found = timed("predict", lambda: clf.predict(X))
+    predicted = timed("predict", lambda: clf.predict(X))
     few = X[:20]
     booleans = few if model.booleanizer is None else model.booleanizer.transform(few)
     sums = plain_sums(model, booleans)
     assert np.array_equal(model.class_sums(few), sums), "class sums differ from plain numpy"
-    assert np.array_equal(found[:20], model.classes[sums.argmax(axis=1)])
+    assert np.array_equal(predicted[:20], model.classes[sums.argmax(axis=1)])
     simple = timed("simplify", model.simplify)
     assert np.array_equal(simple.class_sums(few), sums)
     code = timed("compact code", lambda: simple.to_bytes("compact"))
@@ -103,7 +103,7 @@ def measure(kind: str, n_rows: int, epochs: int, n_jobs: int) -> None:
     print("  " + ", ".join(f"{name} {t:.1f} s" for name, t in times.items()))
     speeds = epochs * n_rows / seconds, n_rows / times["predict"]
     print("  training {:,.0f} rows/s, prediction {:,.0f} rows/s".format(*speeds))
-    print(f"  accuracy on these rows {100 * (found == y).mean():.1f} %, includes {model.n_includes:,}")
+    print(f"  accuracy on these rows {100 * (predicted == y).mean():.1f} %, includes {model.n_includes:,}")
     print(f"  memory at most {peak():.2f} GB, the data alone {data:.2f} GB")
     print(f"  file {size:,} bytes, compact {len(code):,} bytes, REDRESS words {redress}", flush=True)
 

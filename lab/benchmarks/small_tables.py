@@ -77,9 +77,9 @@ def record(path, seed):
     machine, plain = machines(rows, seed)
     learned = time.process_time()
     joined = plain(rows.X_train, rows.y_train)
-    found = for_board(plain, joined, rows.X_train, rows.y_train, seed=seed, n_jobs=1)
+    pruned = for_board(plain, joined, rows.X_train, rows.y_train, seed=seed, n_jobs=1)
     took = time.process_time() - learned
-    model = found.model.simplify().drop_unused_kernels()
+    model = pruned.model.simplify().drop_unused_kernels()
     flash, layout = flash_of(model, rows)
     return {
         "table": path.stem,
@@ -90,7 +90,7 @@ def record(path, seed):
         "flash": flash,
         "layout": layout,
         "accuracy": float((model.predict(rows.X_test) == rows.y_test).mean()),
-        "expected": found.point.accuracy,
+        "expected": pruned.point.accuracy,
         "unpruned": float((machine.predict(rows.X_test) == rows.y_test).mean()),
         "forest": forest_of(rows, seed),
         "seconds": [learned - began, took],
@@ -123,7 +123,7 @@ def _mean_of_tables(runs, key):
     for run in runs:
         if run["forest"] is not None:
             values[run["table"]].append(run[key])
-    return float(np.mean([np.mean(own) for own in values.values()]))
+    return float(np.mean([np.mean(value) for value in values.values()]))
 
 
 def main():

@@ -41,7 +41,7 @@ def point(out, name, change):
     if path.exists():
         return json.loads(path.read_text())
     rows = prepare(datasets.load(name), SETTINGS[name], "honest")
-    found = []
+    collected = []
     for seed in range(SETS[name]):
         train, held, y_train, y_held = train_test_split(
             rows.X_train, rows.y_train, test_size=0.2, stratify=rows.y_train, random_state=seed
@@ -56,8 +56,8 @@ def point(out, name, change):
             random_state=seed,
         ).fit(train, y_train, validation_set=(held, y_held))
         last = [r for r in clf.history_ if r["phase"] == "train"][-5:]
-        found.append([np.mean([r[c] for r in last]) for c in ("validation_accuracy", "includes")])
-    result = dict(zip(("accuracy", "includes"), np.mean(found, axis=0).tolist(), strict=True))
+        collected.append([np.mean([r[c] for r in last]) for c in ("validation_accuracy", "includes")])
+    result = dict(zip(("accuracy", "includes"), np.mean(collected, axis=0).tolist(), strict=True))
     write_text(path, json.dumps(result))
     return result
 

@@ -62,10 +62,11 @@ def strange(data: dict[str, Any], args: argparse.Namespace) -> None:
     """Print how many windows are novel, for test people and for windows that are wrong."""
     X, y, test, group = data["X"], data["y"], data["test"], data["group"]
     names = [str(name) for name in data["axis_names"]]
-    own = WindowFeatures(GROUPS[args.groups], axes=names, rate=float(data["rate"])).fit(X[:1])
+    windowed = WindowFeatures(GROUPS[args.groups], axes=names, rate=float(data["rate"])).fit(X[:1])
     learn = np.flatnonzero(~test)[:: max(1, int((~test).sum()) // 4000)]
-    clf = EtherealClassifier(40, 10, 4.0, epochs=5, booleanizer=args.bins, front_end=own, noise_clauses=0,
-                             validation_fraction=0, refit_votes=False, random_state=0)  # fmt: skip
+    clf = EtherealClassifier(40, 10, 4.0, epochs=5, booleanizer=args.bins, front_end=windowed,
+                             noise_clauses=0, validation_fraction=0, refit_votes=False,
+                             random_state=0)  # fmt: skip
     model = clf.fit(X[learn], y[learn]).model_.with_seen(X[learn], y[learn], group[learn])
     assert model.seen is not None
     print(f"limit {model.seen.limit} of {np.isfinite(model.seen.high).sum()} features")
@@ -106,22 +107,22 @@ def main() -> None:
         right, lead = votes.argmax(axis=1) == y[test], leads(votes)
         for wanted in WANTED:
             try:
-                found = find_margin(lead_out, right_out, **wanted, n_groups=n_groups)
+                margin = find_margin(lead_out, right_out, **wanted, n_groups=n_groups)
             except ValueError as error:
                 records.append({"seed": seed, **wanted, "refused": str(error)})
                 print(records[-1], flush=True)
                 continue
-            there = lead >= found.margin
+            there = lead >= margin.margin
             record = {
-                "expected": found.accuracy,
-                "expected answered": found.answered,
+                "expected": margin.accuracy,
+                "expected answered": margin.answered,
                 "reached": float(right[there].mean()),
                 "answered of test": float(there.mean()),
                 "all answered": float(right.mean()),
             }
             rounded = {key: round(value, 4) for key, value in record.items()}
             records.append(
-                {"seed": seed, **wanted, "margin": found.margin, "includes": model.n_includes, **rounded}
+                {"seed": seed, **wanted, "margin": margin.margin, "includes": model.n_includes, **rounded}
             )
             print(records[-1], flush=True)
     print(json.dumps(records))

@@ -75,10 +75,11 @@ PLANS = {
 
 def machines(front_end: Any, bins: int, X: Any, y: Any, seed: int) -> Any:
     """Two machines of 200 clauses as one model."""
-    own = WindowFeatures.from_front_end(front_end)
+    windowed = WindowFeatures.from_front_end(front_end)
     made = [
-        EtherealClassifier(200, 10, 4.0, epochs=20, booleanizer=bins, front_end=own, validation_fraction=0,
-                           noise_clauses=0, refit_votes=False, random_state=10 * seed + i)
+        EtherealClassifier(200, 10, 4.0, epochs=20, booleanizer=bins, front_end=windowed,
+                           validation_fraction=0, noise_clauses=0, refit_votes=False,
+                           random_state=10 * seed + i)
         .fit(X, y).model_
         for i in range(2)
     ]  # fmt: skip
@@ -106,9 +107,10 @@ def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]
     plan, test = PLANS[name], data["test"]
     X, y, group = (data[key][~test] for key in ("X", "y", "group"))
     X_test, y_test = data["X"][test], data["y"][test]
-    own = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"]),
-                         scale=data["scale"].tolist(), hop=min(64, X.shape[1]))  # fmt: skip
-    offered = own.fit(X).front_end_
+    windowed = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]],
+                              rate=float(data["rate"]), scale=data["scale"].tolist(),
+                              hop=min(64, X.shape[1]))  # fmt: skip
+    offered = windowed.fit(X).front_end_
     steps = drop_groups(offered, X, y, group, by_flash=True, seed=seed)
     curves: dict[Any, Any] = {}
     forests: dict[Any, float] = {}
@@ -162,17 +164,19 @@ def forest(front_end: Any, data: Any, seed: int, columns: Any = slice(None)) -> 
     return float(grown.score(F[test], y[test]))
 
 
-def rivals(path: Path, seed: int) -> Iterator[dict[str, Any]]:
+def baselines(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     """Yield the forest, boosting and the machines without pruning, on all features that are offered."""
     name = path.stem
     with np.load(path, allow_pickle=False) as file:
         data = dict(file)
     plan, test, y = PLANS[name], data["test"], data["y"]
-    own = WindowFeatures(plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"]))
-    F = own.fit_transform(data["X"])
-    line: dict[str, Any] = {"set": name, "seed": seed, "budget": "rivals"}
-    line["forest"] = forest(own.front_end_, data, seed)
-    whole = machines(own.front_end_, plan.bins, data["X"][~test], y[~test], seed)
+    windowed = WindowFeatures(
+        plan.kernels, axes=[str(n) for n in data["axis_names"]], rate=float(data["rate"])
+    )
+    F = windowed.fit_transform(data["X"])
+    line: dict[str, Any] = {"set": name, "seed": seed, "budget": "baselines"}
+    line["forest"] = forest(windowed.front_end_, data, seed)
+    whole = machines(windowed.front_end_, plan.bins, data["X"][~test], y[~test], seed)
     line["unpruned"] = float((whole.predict(data["X"][test]) == y[test]).mean())
     if seed == 0:
         some = np.flatnonzero(~test)[:: max(1, (~test).sum() // 8000)]
@@ -190,16 +194,16 @@ def offers(path: Path, within: float = 30_200, seeds: int = 3) -> None:
     sources = plan.kernels["stats"]
     for kernels in (plan.kernels, plan.kernels | {"parts": sources}):
         offered = WindowFeatures(kernels, axes=axes, rate=float(data["rate"])).fit(X).front_end_
-        found: dict[str, list[float]] = {"all": [], "chosen": []}
+        answers: dict[str, list[float]] = {"all": [], "chosen": []}
         for others in group_folds(y, group, 3, 0):
-            own = np.setdiff1d(np.arange(len(y)), others)
-            path_of = drop_groups(offered, X[own], y[own], group[own], by_flash=True)
+            rest = np.setdiff1d(np.arange(len(y)), others)
+            path_of = drop_groups(offered, X[rest], y[rest], group[rest], by_flash=True)
             chosen = next(kept for kept in path_of if kept.instructions <= within)
             for name, front_end in (("all", offered), ("chosen", chosen.front_end)):
                 for seed in range(seeds):
-                    model = machines(front_end, plan.bins, X[own], y[own], seed)
-                    found[name].append(100 * float((model.predict(X[others]) == y[others]).mean()))
-        means = ", ".join(f"{name} {np.mean(values):.1f}" for name, values in found.items())
+                    model = machines(front_end, plan.bins, X[rest], y[rest], seed)
+                    answers[name].append(100 * float((model.predict(X[others]) == y[others]).mean()))
+        means = ", ".join(f"{name} {np.mean(values):.1f}" for name, values in answers.items())
         print(f"{path.stem}, {' '.join(kernels)}: {means}", flush=True)
 
 
@@ -214,19 +218,19 @@ def by_prune(path: Path, seed: int) -> Iterator[dict[str, Any]]:
     own_features = WindowFeatures(plan.kernels, axes=axes, rate=rate, hop=min(64, X.shape[1]))
     offered = own_features.fit(X).front_end_
     others = group_folds(y, group, 4, seed)[0]
-    own = np.setdiff1d(np.arange(len(y)), others)
-    part = machines(offered, plan.bins, X[own], y[own], seed)
+    rest = np.setdiff1d(np.arange(len(y)), others)
+    part = machines(offered, plan.bins, X[rest], y[rest], seed)
     limits = {"flash": 8192, "random_state": seed}
-    like = prune(part, X[own], y[own], validation=(X[others], y[others]), groups=group[own], **limits)
-    found = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
-    took = found.footprint
-    used = found.model.simplify().drop_unused_kernels().front_end
+    like = prune(part, X[rest], y[rest], validation=(X[others], y[others]), groups=group[rest], **limits)
+    pruned = prune(machines(offered, plan.bins, X, y, seed), X, y, like=like, **limits)
+    took = pruned.footprint
+    used = pruned.model.simplify().drop_unused_kernels().front_end
     yield {
         "set": path.stem, "seed": seed, "budget": name,
-        "accuracy": float((found.model.predict(X_test) == y_test).mean()), "expected": like.accuracy,
+        "accuracy": float((pruned.model.predict(X_test) == y_test).mean()), "expected": like.accuracy,
         "flash": took.bytes, "ram": took.ram, "instructions": took.instructions, "layout": took.layout,
-        "began": len((found.kernels or offered).groups), "groups": [" ".join(g) for g in used.groups],
-        "offered": len(offered.groups), "includes": found.model.n_includes,
+        "began": len((pruned.kernels or offered).groups), "groups": [" ".join(g) for g in used.groups],
+        "offered": len(offered.groups), "includes": pruned.model.n_includes,
     }  # fmt: skip
 
 
@@ -238,9 +242,9 @@ def forms(path: Path, seed: int = 0) -> None:
     plan, axes = PLANS[path.stem], [str(n) for n in data["axis_names"]]
     own_features = WindowFeatures(plan.kernels, axes=axes, rate=float(data["rate"]), hop=min(64, X.shape[1]))
     others = group_folds(y, group, 4, seed)[0]
-    own = np.setdiff1d(np.arange(len(y)), others)
-    model = machines(own_features.fit(X).front_end_, plan.bins, X[own], y[own], seed)
-    rows, held_out = (PruneRows.read(model, X[part], y[part]) for part in (own, others))
+    rest = np.setdiff1d(np.arange(len(y)), others)
+    model = machines(own_features.fit(X).front_end_, plan.bins, X[rest], y[rest], seed)
+    rows, held_out = (PruneRows.read(model, X[part], y[part]) for part in (rest, others))
     measured = on_device(X)
     for point in prune_path(model, rows, held_out, "votes", estimate, seed).curve:
         if 250 < point.model.n_includes < 2000:
@@ -265,13 +269,13 @@ def table(lines: list[dict[str, Any]]) -> None:
     print("| set, bound | seeds | forest, same features | ethereal | flash | RAM | instructions | groups |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for name in PLANS:
-        own = [line for line in lines if line["set"] == name]
-        for one in ("rivals", *BUDGETS):
-            some = [line for line in own if line["budget"] == one and line.get("accuracy", 0) is not None]
+        of_set = [line for line in lines if line["set"] == name]
+        for one in ("baselines", *BUDGETS):
+            some = [line for line in of_set if line["budget"] == one and line.get("accuracy", 0) is not None]
             if not some:
                 continue
             trees = 100 * np.mean([line["forest"] for line in some])
-            if one == "rivals":
+            if one == "baselines":
                 boosted = [f"boosting {100 * line['boosting']:.1f}" for line in some if "boosting" in line]
                 ours = with_mean([line["unpruned"] for line in some])
                 print(f"| {name}, not pruned, {boosted[0] if boosted else ''} | {len(some)} | {trees:.1f} "
@@ -289,7 +293,7 @@ def recorded(path: Path, seed: int, known: set[tuple[str, int, str]]) -> list[It
     budgets = [b for b in BUDGETS if (path.stem, seed, b) not in known]
     budgets = [b for b in budgets if path.stem in ONLY_FOR.get(b, PLANS)]
     made = [record(path, seed, budgets)] if budgets else []
-    return made if (path.stem, seed, "rivals") in known else [rivals(path, seed), *made]
+    return made if (path.stem, seed, "baselines") in known else [baselines(path, seed), *made]
 
 
 def main() -> None:

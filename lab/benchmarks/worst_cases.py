@@ -47,11 +47,11 @@ LEARNING = ("branches", "lists")
 
 def pruned(name: str) -> tuple[Model, Any]:
     """Return a pruned model of a set, and a row of it."""
-    data, own = catalogue.load(name), SETTINGS[name]
+    data, settings = catalogue.load(name), SETTINGS[name]
     rows = np.random.default_rng(0).permutation(np.flatnonzero(~data.test))[:4000]
     X, y = np.asarray(data.X)[rows], np.asarray(data.y)[rows]
-    machine = EtherealClassifier(min(own.n_clauses, 150), own.T, own.s, epochs=10,
-                                 booleanizer=own.booleanizer(), random_state=0)  # fmt: skip
+    machine = EtherealClassifier(min(settings.n_clauses, 150), settings.T, settings.s, epochs=10,
+                                 booleanizer=settings.booleanizer(), random_state=0)  # fmt: skip
     model = machine.fit(X, y).model_
     return prune(model, X, y, flash=4096, measure=estimate).model, X[:1]
 
@@ -98,12 +98,12 @@ def main() -> None:
             bound = worst_of(elf, chip, replace(program, beside=()))
             took = time.process_time() - began
             calls = args.calls if layout != "compact" else args.calls // 10
-            found, stack = most_expensive(elf, chip, program, calls)
-            ratio = "" if bound.instructions is None else f"{bound.instructions / found:.3f}"
+            most_found, stack = most_expensive(elf, chip, program, calls)
+            ratio = "" if bound.instructions is None else f"{bound.instructions / most_found:.3f}"
             told = bound.why_not or f"{bound.instructions:,}"
             if args.learn:
-                told += "".join(f", {own} {most:,}" for own, most in bound.calls.items())
-            print(f"| {name} | {layout} | {told} | {found:,} | {ratio} | {bound.stack_bytes} | {stack} "
+                told += "".join(f", {theirs} {most:,}" for theirs, most in bound.calls.items())
+            print(f"| {name} | {layout} | {told} | {most_found:,} | {ratio} | {bound.stack_bytes} | {stack} "
                   f"| {took:.1f} |", flush=True)  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
@@ -114,11 +114,8 @@ def spots(blocks: Mapping[int, Block], entry: int) -> dict[int, Spot]:
             rest = set(part) - {header}
             while rest:  # what the header leads to comes first
                 begin = next((x for x in blocks[header].following if x in rest), min(rest))
-                arrange_part(rest, begin, around)
-                rest -= {x for x in rest if x in places}
-
-    def arrange_part(inside: set[int], first: int, loops: tuple[tuple[int, int], ...]) -> None:
-        arrange(inside, first, loops)
+                arrange(rest.copy(), begin, around)
+                rest -= places.keys()
 
     arrange(set(blocks), entry, ())
     return places
@@ -128,39 +125,34 @@ def components(nodes: set[int], first: int, following: Callable[[int], Iterable[
     """Return the strongly connected parts in an order along the edges. The entry of each is its last."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
-    stack: list[int] = []
-    on_stack: set[int] = set()
+    stack: dict[int, None] = {}
+    work: list[tuple[int, Iterator[int]]] = []
     parts: list[list[int]] = []
+
+    def enter(node: int) -> None:
+        index[node] = low[node] = len(index)
+        stack[node] = None
+        work.append((node, iter(list(following(node)))))
+
     for root in (first, *sorted(nodes - {first})):
-        if root in index:
-            continue
-        index[root] = low[root] = len(index)
-        stack.append(root)
-        on_stack.add(root)
-        work = [(root, iter(list(following(root))))]
+        if root not in index:
+            enter(root)
         while work:
             node, rest = work[-1]
             for other in rest:
                 if other not in index:
-                    index[other] = low[other] = len(index)
-                    stack.append(other)
-                    on_stack.add(other)
-                    work.append((other, iter(list(following(other)))))
+                    enter(other)
                     break
-                if other in on_stack:
+                if other in stack:
                     low[node] = min(low[node], index[other])
             else:
                 work.pop()
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    part = []
-                    while True:
-                        member = stack.pop()
-                        on_stack.discard(member)
-                        part.append(member)
-                        if member == node:
-                            break
+                    part = [stack.popitem()[0]]
+                    while part[-1] != node:
+                        part.append(stack.popitem()[0])
                     parts.append(part)
     return parts[::-1]
 
@@ -253,10 +245,6 @@ class Code:
                 return s.address, s.address + s.size
         return entry, entry
 
-    def address(self, name: str) -> int:
-        """Return where a function begins."""
-        return self.elf.symbols[name].address
-
     def variable(self, name: str) -> Symbol:
         """Return the variable of that name."""
         if name not in self.elf.symbols:
@@ -265,7 +253,7 @@ class Code:
 
     def stack_bytes(self, name: str) -> int:
         """Return the most stack that a function and those that it calls take."""
-        return self._stack(self.address(name), ())
+        return self._stack(self.elf.symbols[name].address, ())
 
     def _stack(self, entry: int, callers: tuple[int, ...]) -> int:
         if entry in callers:
@@ -449,23 +437,18 @@ class Function:
             self._relevant[header] = self._find_relevant(inside)
         return self._relevant[header][start]
 
-    def ends(self, start: int) -> frozenset[Place]:
-        """Return what decides, from a block on, where loops end."""
-        return self._ends[start]
-
     @cached_property
-    def _ends(self) -> dict[int, frozenset[Place]]:
+    def ends(self) -> dict[int, frozenset[Place]]:
+        """What decides, from each block on, where loops end."""
         return self._find_relevant(set(self.blocks), ends=True)
 
     def _ends_loop(self, start: int) -> bool:
         """Whether a way leads out of a loop at the end of a block, or back to where one begins."""
         around = {header for _, header in self.spots[start].loops}
-        there = [{header for _, header in self.spots[x].loops} for x in self.blocks[start].following]
         if around and returns_if(self.blocks[start].steps[-1][1]):
             return True
-        return any(x in around for x in self.blocks[start].following) or any(
-            around - headers for headers in there
-        )
+        following = self.blocks[start].following
+        return any(x in around or around - {header for _, header in self.spots[x].loops} for x in following)
 
     def _find_relevant(self, inside: set[int], ends: bool = False) -> dict[int, frozenset[Place]]:
         relevant: dict[int, frozenset[Place]] = dict.fromkeys(inside, frozenset())
@@ -521,12 +504,9 @@ class Function:
             piece._before(where, step_there, places, asking)
         moved_by(-depth)
 
-    def block_of(self, at: int) -> int | None:
-        """Return the start of the block that an instruction belongs to."""
-        return self._block_of.get(at)
-
     @cached_property
-    def _block_of(self) -> dict[int, int]:
+    def block_of(self) -> dict[int, int]:
+        """The start of the block that each instruction belongs to."""
         return {at: start for start, block in self.blocks.items() for at, _ in block.steps}
 
     def slots(self, at: int, step: Instruction) -> list[tuple[int, Place]]:

@@ -38,6 +38,11 @@ def constant(value: int) -> Operand:
     return Operand(None, value & 0xFFFFFFFF)
 
 
+def signed_field(value: int, bits: int) -> int:
+    """Return a field of so many bits as a number that may be negative."""
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One instruction.

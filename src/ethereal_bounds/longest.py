@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,91 +22,56 @@ def longest(graph: Graph, *, excludes: bool = True) -> int:
     With `excludes`, ways that need different values of one input exclude each other, as far as a linear
     program finds out.
     """
-    edges = _shortened(_reached(graph.edges))
-    order = _sorted(edges)
-    plain = _plain(edges, order)
-    flat = [(start, edge) for start in order for edge in edges.get(start, [])]
+    order = _sorted(graph.edges)
+    edges = _shortened(graph.edges, order)
+    plain = _plain(edges)
+    flat = [(start, edge) for start in order if start in edges for edge in edges[start]]
     if not excludes or not any(edge.needs for _, edge in flat) or len(flat) > _MOST_EDGES:
         return plain
     return min(plain, _program(flat, graph.n_values))
 
 
-def _reached(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
-    reached: dict[int, list[Edge]] = {}
+def _sorted(edges: dict[int, list[Edge]]) -> list[int]:
+    """Return the points that can be reached, each before those that it leads to."""
+    following: dict[int, set[int]] = {}
     waiting = [0]
     while waiting:
         start = waiting.pop()
-        if start not in reached and start != _END:
-            reached[start] = edges[start]
-            waiting += [edge.to for edge in edges[start]]
-    return reached
+        if start not in following and start != _END:
+            following[start] = {edge.to for edge in edges[start]} - {_END}
+            waiting += following[start]
+    try:
+        return [*TopologicalSorter(following).static_order()][::-1]
+    except CycleError:
+        raise Unbounded("a loop has no end that its tables tell") from None
 
 
-def _shortened(edges: dict[int, list[Edge]]) -> dict[int, list[Edge]]:
-    """Return the graph without points that one way leads from, and without what no longest way takes."""
-    straight = {
-        start: leading[0]
-        for start, leading in edges.items()
-        if len(leading) == 1 and start != 0 and not leading[0].needs
-    }
+def _shortened(edges: dict[int, list[Edge]], order: list[int]) -> dict[int, list[Edge]]:
+    """Return the graph without points that one way leads from, and without what no longest way takes.
 
-    def end(edge: Edge) -> Edge:
-        to, cost = edge.to, edge.cost
-        while to in straight:
-            cost += straight[to].cost
-            to = straight[to].to
-            if cost > 1 << 62:
-                raise Unbounded("a loop has no end")
-        return Edge(to, cost, edge.needs)
-
-    seen: set[int] = set()
-    for start in straight:  # a cycle of such points has no end
-        at, trail = start, set()
-        while at in straight and at not in seen:
-            if at in trail:
-                raise Unbounded("a loop has no end that its tables tell")
-            trail.add(at)
-            at = straight[at].to
-        seen |= trail
+    Points come in the opposite order.
+    """
+    ends: dict[int, Edge] = {}  # of the points that are left out
     shortened = {}
-    for start, leading in edges.items():
-        if start in straight:
+    for start in reversed(order):
+        best: dict[tuple[int, tuple[Need, ...]], int] = {}
+        for edge in edges[start]:
+            end = ends.get(edge.to, Edge(edge.to, 0))
+            key = end.to, edge.needs
+            best[key] = max(edge.cost + end.cost, best.get(key, 0))
+        ways = [Edge(to, cost, needs) for (to, needs), cost in best.items()]
+        if len(edges[start]) == 1 and start != 0 and not ways[0].needs:
+            ends[start] = ways[0]
             continue
-        best: dict[tuple[int, tuple[tuple[int, int], ...]], int] = {}
-        for edge in map(end, leading):
-            key = edge.to, edge.needs
-            best[key] = max(edge.cost, best.get(key, 0))
-        free = {to: cost for (to, needs), cost in best.items() if not needs}
-        shortened[start] = [
-            Edge(to, cost, needs)
-            for (to, needs), cost in best.items()
-            if not needs or cost > free.get(to, -1)
-        ]
+        free = {way.to: way.cost for way in ways if not way.needs}
+        shortened[start] = [way for way in ways if not way.needs or way.cost > free.get(way.to, -1)]
     return shortened
 
 
-def _sorted(edges: dict[int, list[Edge]]) -> list[int]:
-    n_in: dict[int, int] = defaultdict(int)
-    for leading in edges.values():
-        for edge in leading:
-            n_in[edge.to] += 1
-    order, waiting = [], [0]
-    while waiting:
-        start = waiting.pop()
-        order.append(start)
-        for edge in edges.get(start, []):
-            n_in[edge.to] -= 1
-            if n_in[edge.to] == 0 and edge.to != _END:
-                waiting.append(edge.to)
-    if len(order) != len(edges):
-        raise Unbounded("a loop has no end that its tables tell")
-    return order
-
-
-def _plain(edges: dict[int, list[Edge]], order: list[int]) -> int:
+def _plain(edges: dict[int, list[Edge]]) -> int:
     most = {_END: 0}
-    for start in reversed(order):
-        most[start] = max((edge.cost + most[edge.to] for edge in edges[start]), default=0)
+    for start, ways in edges.items():
+        most[start] = max((way.cost + most[way.to] for way in ways), default=0)
     return most[0]
 
 

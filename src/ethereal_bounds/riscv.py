@@ -18,6 +18,7 @@ from ethereal_bounds.instruction import (
     Unbounded,
     constant,
     register,
+    signed_field,
 )
 from ethereal_bounds.values import MASK
 
@@ -43,10 +44,6 @@ def decode(at: int, read: Callable[[int], int]) -> Instruction:
     if instruction is None:
         raise Unbounded(f"the instruction {second:04x} {first:04x} at {at:#x} is not known")
     return instruction
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _of(x: int) -> Operand:
@@ -97,7 +94,7 @@ def _by_register(size: int, base: int) -> Instruction:
 
 def _to_register(at: int, word: int, before: int) -> Instruction | None:
     """Return a return, or a call or jump to what the instruction before put into a register."""
-    to, base, offset = word >> 7 & 31, word >> 15 & 31, _signed(word >> 20, 12)
+    to, base, offset = word >> 7 & 31, word >> 15 & 31, signed_field(word >> 20, 12)
     if to == 0 and offset == 0:
         return _by_register(4, base)
     if before & 0x7F != 0x17 or before >> 7 & 31 != base or base == 0:
@@ -109,7 +106,7 @@ def _to_register(at: int, word: int, before: int) -> Instruction | None:
 def _long(at: int, word: int) -> Instruction | None:
     to, first, second = word >> 7 & 31, word >> 15 & 31, word >> 20 & 31
     kind, upper = word >> 12 & 7, word >> 25
-    number = _signed(word >> 20, 12)
+    number = signed_field(word >> 20, 12)
     match word >> 2 & 31:
         case 0 if kind in _WIDTHS:
             return _load(4, *_WIDTHS[kind], to, first, number)
@@ -125,7 +122,7 @@ def _long(at: int, word: int) -> Instruction | None:
         case 5:
             return _alu(4, "mov", to, constant(at + (word & 0xFFFFF000)))
         case 8 if kind < 3:
-            return _store(4, 1 << kind, second, first, _signed(upper << 5 | to, 12))
+            return _store(4, 1 << kind, second, first, signed_field(upper << 5 | to, 12))
         case 12:
             if upper == 1:
                 return _alu(4, _PRODUCTS[kind], to, _of(first), _of(second))
@@ -136,10 +133,10 @@ def _long(at: int, word: int) -> Instruction | None:
             return _alu(4, "mov", to, constant(word & 0xFFFFF000))
         case 24:
             offset = upper >> 6 << 12 | (to & 1) << 11 | (upper & 63) << 5 | to & 30
-            return _branch(4, _TESTS[kind], first, second, at + _signed(offset, 13))
+            return _branch(4, _TESTS[kind], first, second, at + signed_field(offset, 13))
         case 27:
             offset = _bits(word, (31, 1, 20), (12, 8, 12), (20, 1, 11), (21, 10, 1))
-            return _jump(4, to, at + _signed(offset, 21))
+            return _jump(4, to, at + signed_field(offset, 21))
     return None
 
 
@@ -151,7 +148,7 @@ def _bits(h: int, *places: tuple[int, int, int]) -> int:
 def _short(at: int, h: int) -> Instruction | None:
     to, second = h >> 7 & 31, h >> 2 & 31
     low, high = 8 + (h >> 2 & 7), 8 + (h >> 7 & 7)
-    number = _signed(_bits(h, (12, 1, 5), (2, 5, 0)), 6)
+    number = signed_field(_bits(h, (12, 1, 5), (2, 5, 0)), 6)
     word = _bits(h, (6, 1, 2), (10, 3, 3), (5, 1, 6))
     match h & 3, h >> 13:
         case 0, 0:
@@ -166,19 +163,19 @@ def _short(at: int, h: int) -> Instruction | None:
         case 1, 1 | 5:
             high_bits, low_bits = ((12, 1, 11), (8, 1, 10), (9, 2, 8)), ((6, 1, 7), (7, 1, 6), (2, 1, 5))
             offset = _bits(h, *high_bits, *low_bits, (11, 1, 4), (3, 3, 1))
-            return _jump(2, 1 if h >> 13 == 1 else 0, at + _signed(offset, 12))
+            return _jump(2, 1 if h >> 13 == 1 else 0, at + signed_field(offset, 12))
         case 1, 2:
             return _alu(2, "mov", to, constant(number))
         case 1, 3 if to == 2:
             offset = _bits(h, (12, 1, 9), (3, 2, 7), (5, 1, 6), (2, 1, 5), (6, 1, 4))
-            return _alu(2, "add", 2, _of(2), constant(_signed(offset, 10)))
+            return _alu(2, "add", 2, _of(2), constant(signed_field(offset, 10)))
         case 1, 3:
             return _alu(2, "mov", to, constant(number << 12))
         case 1, 4:
             return _arithmetic(h, high, low, number)
         case 1, 6 | 7:
             offset = _bits(h, (12, 1, 8), (5, 2, 6), (2, 1, 5), (10, 2, 3), (3, 2, 1))
-            return _branch(2, "eq" if h >> 13 == 6 else "ne", high, 0, at + _signed(offset, 9))
+            return _branch(2, "eq" if h >> 13 == 6 else "ne", high, 0, at + signed_field(offset, 9))
         case 2, 0:
             return _alu(2, "sll", to, _of(to), constant(number & 31))
         case 2, 2:

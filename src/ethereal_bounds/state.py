@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ethereal_bounds.flow import Code, Function
 from ethereal_bounds.instruction import Unbounded
@@ -147,16 +147,9 @@ class State:
 
     def copy(self) -> State:
         """Return a copy."""
-        return State(
-            list(self.registers),
-            dict(self.memory),
-            dict(self.allowed),
-            self.known,
-            self.frames,
-            dict(self.rounds),
-            self.makes_row,
-            self.keeps_ranges,
-        )
+        registers, memory = list(self.registers), dict(self.memory)
+        allowed, rounds = dict(self.allowed), dict(self.rounds)
+        return replace(self, registers=registers, memory=memory, allowed=allowed, rounds=rounds)
 
 
 @dataclass(frozen=True)
@@ -181,11 +174,7 @@ class Memory:
     """
 
     def __init__(
-        self,
-        code: Code,
-        row: Sequence[Input],
-        variables: Sequence[Input] = (),
-        pinned: Sequence[Input] = (),
+        self, code: Code, row: Sequence[Input], variables: Sequence[Input] = (), pinned: Sequence[Input] = ()
     ) -> None:
         self.code = code
         self.inputs = (*row, *variables, *pinned)
@@ -243,12 +232,16 @@ class Memory:
             return compute("sxth" if width == 2 else "sxtb", value)
         return value
 
+    def _check_store(self, state: State, low: int, high: int, width: int) -> None:
+        for at in (low, high):
+            if self.code.constant(at, 1) is not None:
+                raise Unbounded(f"a store to {at:#x}, which is not RAM")
+        if not state.makes_row and self._is_row(low, high - low + width):
+            raise Unbounded("features change after they were read")
+
     def write(self, state: State, at: int, width: int, value: Value) -> None:
         """Store a value at a known address."""
-        if self.code.constant(at, 1) is not None:
-            raise Unbounded(f"a store to {at:#x}, which is not RAM")
-        if not state.makes_row and self._is_row(at, width):
-            raise Unbounded("features change after they were read")
+        self._check_store(state, at, at, width)
         if width == 4 and at & 3 == 0:
             _put(state, at, value)
             return
@@ -260,11 +253,7 @@ class Memory:
 
     def forget(self, state: State, low: int, high: int) -> None:
         """Store something at an address that is not known, so that no byte from one to another is known."""
-        for at in (low, high):
-            if self.code.constant(at, 1) is not None:
-                raise Unbounded(f"a store to {at:#x}, which is not RAM")
-        if not state.makes_row and self._row[0] <= high and low < self._row[1]:
-            raise Unbounded("features change after they were read")
+        self._check_store(state, low, high, 1)
         for at in [at for at in state.memory if low - 4 < at <= high]:
             del state.memory[at]
 
@@ -339,8 +328,8 @@ class Joins:
         ]
         if len(different) != 1:
             return None
-        f = different[0]
-        return f, a.allowed.get(f, self.all_values(f)), b.allowed.get(f, self.all_values(f))
+        f, every = different[0], self.all_values(different[0])
+        return f, a.allowed.get(f, every), b.allowed.get(f, every)
 
     def _joined(
         self, x: Value | Flags, y: Value | Flags, split: Split | None, where: tuple[int, int], ranges: bool
@@ -359,12 +348,10 @@ class Joins:
             f, mine, theirs = split
             a, b = _numbers(x, f, self._sizes[f]), _numbers(y, f, self._sizes[f])
             if a is not None and b is not None:
-                if all(m == n for r, (m, n) in enumerate(zip(a, b, strict=True)) if (mine & theirs) >> r & 1):
-                    return of(
-                        f,
-                        tuple(n if theirs >> r & 1 else m for r, (m, n) in enumerate(zip(a, b, strict=True))),
-                    )
-                return UNKNOWN
+                both = list(enumerate(zip(a, b, strict=True)))
+                if any(m != n for r, (m, n) in both if (mine & theirs) >> r & 1):
+                    return UNKNOWN
+                return of(f, tuple(n if theirs >> r & 1 else m for r, (m, n) in both))
         return self._hull(x, y, split, where)
 
     def _hull(self, x: Value, y: Value, split: Split | None, where: tuple[int, int]) -> Value:
@@ -388,17 +375,11 @@ class Joins:
             else:
                 return UNKNOWN
         (bits_x, parts_x), (bits_y, parts_y) = sides
-        bits = bits_x | bits_y
-        parts = {
-            f: tuple(
-                m & bits_x | n & bits_y
-                for m, n in zip(numbers, parts_y.get(f, (bits_y,) * len(numbers)), strict=True)
-            )
-            for f, numbers in parts_x.items()
-        }
-        for f, numbers in parts_y.items():
-            if f not in parts:
-                parts[f] = tuple(bits_x | n & bits_y for n in numbers)
+        bits, parts = bits_x | bits_y, {}
+        for f in parts_x | parts_y:
+            every_x, every_y = (bits_x,) * self._sizes[f], (bits_y,) * self._sizes[f]
+            pairs = zip(parts_x.get(f, every_x), parts_y.get(f, every_y), strict=True)
+            parts[f] = tuple(m & bits_x | n & bits_y for m, n in pairs)
         f, mine, theirs = split
         limits = [
             (bits_x if mine >> r & 1 else 0) | (bits_y if theirs >> r & 1 else 0)

@@ -16,6 +16,7 @@ from ethereal_bounds.instruction import (
     Unbounded,
     constant,
     register,
+    signed_field,
 )
 
 _PC = 15
@@ -36,10 +37,6 @@ def decode(at: int, read: Callable[[int], int]) -> Instruction:
     if instruction is None:
         raise Unbounded(f"the instruction {first:04x} {second:04x} at {at:#x} is not known")
     return instruction
-
-
-def _signed(value: int, bits: int) -> int:
-    return value - (1 << bits) if value >> (bits - 1) else value
 
 
 def _bits(mask: int) -> tuple[int, ...]:
@@ -111,10 +108,10 @@ def _short(at: int, h: int) -> Instruction | None:
         case 26 | 27:
             if (condition := h >> 8 & 15) >= ALWAYS:
                 return None
-            target = at + 4 + 2 * _signed(h & 0xFF, 8)
+            target = at + 4 + 2 * signed_field(h & 0xFF, 8)
             return Instruction("branch", 2, condition=condition, target=target)
         case 28:
-            return Instruction("jump", 2, target=at + 4 + 2 * _signed(h & 0x7FF, 11))
+            return Instruction("jump", 2, target=at + 4 + 2 * signed_field(h & 0x7FF, 11))
     return None
 
 
@@ -290,9 +287,11 @@ def _far(at: int, h: int, h2: int) -> Instruction | None:
         if condition >= ALWAYS:
             return Instruction("nothing", 4) if h & 0xFFF0 == 0xF3B0 or h & 0xFFF0 == 0xF3A0 else None
         code = sign << 20 | (h2 >> 11 & 1) << 19 | (h2 >> 13 & 1) << 18 | (h & 0x3F) << 12 | (h2 & 0x7FF) << 1
-        return Instruction("branch", 4, condition=condition, target=at + 4 + _signed(code, 21))
+        return Instruction("branch", 4, condition=condition, target=at + 4 + signed_field(code, 21))
     one, two = 1 ^ (h2 >> 13 & 1) ^ sign, 1 ^ (h2 >> 11 & 1) ^ sign
-    target = at + 4 + _signed(sign << 24 | one << 23 | two << 22 | (h & 0x3FF) << 12 | (h2 & 0x7FF) << 1, 25)
+    target = (
+        at + 4 + signed_field(sign << 24 | one << 23 | two << 22 | (h & 0x3FF) << 12 | (h2 & 0x7FF) << 1, 25)
+    )
     match h2 & 0xD000:
         case 0x9000:
             return Instruction("jump", 4, target=target)

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from typing import Final
 
 from ethereal_bounds.instruction import ALWAYS
@@ -27,39 +29,11 @@ def signed(x: int) -> int:
     return x - (1 << 32) if x >> 31 else x
 
 
-def _left(x: int, n: int) -> int:
-    n &= 0xFF
-    return x << n & MASK if n < 32 else 0
-
-
-def _right(x: int, n: int) -> int:
-    n &= 0xFF
-    return x >> n if n < 32 else 0
-
-
-def _arithmetic(x: int, n: int) -> int:
-    return signed(x) >> min(n & 0xFF, 31) & MASK
-
-
-def _rotate(x: int, n: int) -> int:
-    n &= 31
-    return (x >> n | x << (32 - n)) & MASK if n else x
-
-
 def _divide(x: int, y: int) -> int:
     if y == 0:
         return 0
     quotient = abs(signed(x)) // abs(signed(y))
     return (quotient if (signed(x) < 0) == (signed(y) < 0) else -quotient) & MASK
-
-
-def _field(x: int, bit: int, width: int) -> int:
-    return x >> bit & ((1 << width) - 1)
-
-
-def _signed_field(x: int, bit: int, width: int) -> int:
-    number = _field(x, bit, width)
-    return (number - (1 << width) if number >> (width - 1) else number) & MASK
 
 
 def _insert(x: int, bit: int, width: int, old: int) -> int:
@@ -88,10 +62,6 @@ def _half_product(which: int) -> Callable[..., int]:
     return product
 
 
-def _bytes_turned(x: int) -> int:
-    return int.from_bytes(x.to_bytes(4, "little"), "big")
-
-
 def _remainder(x: int, y: int) -> int:
     a, b = signed(x), signed(y)
     return (abs(a) % abs(b) * (-1 if a < 0 else 1) if b else a) & MASK
@@ -111,10 +81,10 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "rsb": lambda x, y: y - x & MASK,
     "adc": lambda x, y, c: x + y + c & MASK,
     "sbc": lambda x, y, c: x - y - 1 + c & MASK,
-    "lsl": _left,
-    "lsr": _right,
-    "asr": _arithmetic,
-    "ror": _rotate,
+    "lsl": lambda x, n: x << min(n & 0xFF, 32) & MASK,
+    "lsr": lambda x, n: x >> (n & 0xFF),
+    "asr": lambda x, n: signed(x) >> (n & 0xFF) & MASK,
+    "ror": lambda x, n: (x >> (n & 31) | x << 32 - (n & 31)) & MASK,
     "mul": lambda x, y, more=0: x * y + more & MASK,
     "mls": lambda x, y, more: more - x * y & MASK,
     "umull": lambda x, y: x * y & MASK,
@@ -129,7 +99,7 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "sdiv": _divide,
     "clz": lambda x: 32 - x.bit_length(),
     "rbit": lambda x: int(f"{x:032b}"[::-1], 2),
-    "rev": _bytes_turned,
+    "rev": lambda x: int.from_bytes(x.to_bytes(4, "little"), "big"),
     "rev16": lambda x: (x & 0xFF00FF) << 8 | x >> 8 & 0xFF00FF,
     "revsh": lambda x: _extend(16)((x & 0xFF) << 8 | x >> 8 & 0xFF),
     "sxth": _extend(16),
@@ -138,16 +108,16 @@ FUNCTIONS: dict[str, Callable[..., int]] = {
     "uxtb": lambda x, more=0: (x & 0xFF) + more & MASK,
     "uxtb16": lambda x, more=0: (x & 0xFF) + more & 0xFFFF | (x >> 16 & 0xFF) + (more >> 16) << 16 & MASK,
     "sxtb16": _extend_two,
-    "ubfx": _field,
-    "sbfx": _signed_field,
+    "ubfx": lambda x, bit, width: x >> bit & (1 << width) - 1,
+    "sbfx": lambda x, bit, width: _extend(width)(x >> bit),
     "insert": _insert,
     "ssat": lambda x, n: min(max(signed(x), -1 << n - 1), (1 << n - 1) - 1) & MASK,
     "usat": lambda x, n: min(max(signed(x), 0), (1 << n) - 1),
     "movt": lambda x, old: old & 0xFFFF | x << 16,
     # Of RISC-V cores, where they differ
-    "sll": lambda x, n: _left(x, n & 31),
-    "srl": lambda x, n: _right(x, n & 31),
-    "sra": lambda x, n: _arithmetic(x, n & 31),
+    "sll": lambda x, n: x << (n & 31) & MASK,
+    "srl": lambda x, n: x >> (n & 31),
+    "sra": lambda x, n: signed(x) >> (n & 31) & MASK,
     "slt": lambda x, y: int(signed(x) < signed(y)),
     "sltu": lambda x, y: int(x < y),
     "mulh": lambda x, y: signed(x) * signed(y) >> 32 & MASK,
@@ -210,11 +180,9 @@ def linear(name: str, values: Sequence[object]) -> Form | None:
 
 
 def _form(value: object) -> Form | None:
-    if isinstance(value, int):
-        return 0, value, None
     if isinstance(value, Range):
-        return (1, 0, value) if value.form is None else value.form
-    return None
+        return value.form or (1, 0, value)
+    return (0, value, None) if isinstance(value, int) else None
 
 
 def _sum(x: Form, y: Form, sign: int) -> Form | None:
@@ -324,12 +292,9 @@ def holds(condition: int, x: Bounds, y: Bounds) -> int | None:
     return None if held is None else held ^ condition & 1
 
 
-_SWAPPED = {0: 0, 1: 1, 2: 9, 3: 8, 8: 3, 9: 2, 10: 13, 11: 12, 12: 11, 13: 10}
-
-
 def swapped(condition: int) -> int:
     """Return the condition after y - x that says the same as this one after x - y, or nothing."""
-    return _SWAPPED.get(condition, ALWAYS)
+    return {0: 0, 1: 1, 2: 9, 3: 8, 8: 3, 9: 2, 10: 13, 11: 12, 12: 11, 13: 10}.get(condition, ALWAYS)
 
 
 def narrowed(condition: int, x: Bounds, y: Bounds) -> Bounds:
@@ -358,10 +323,6 @@ def narrowed(condition: int, x: Bounds, y: Bounds) -> Bounds:
 class Unknown:
     """Any word."""
 
-    def __repr__(self) -> str:
-        """Return a name for messages."""
-        return "UNKNOWN"
-
 
 UNKNOWN: Final = Unknown()
 
@@ -376,10 +337,7 @@ class Of:
     @property
     def possible(self) -> int:
         """Bits that can be set."""
-        bits = 0
-        for number in self.numbers:
-            bits |= number
-        return bits
+        return reduce(or_, self.numbers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -460,15 +418,14 @@ def compute(name: str, *values: Value) -> Value:
         return UNKNOWN if between is None else between
     if exact is not UNKNOWN or len(values) > 2:
         return exact
-    if name == "and" or (name == "bic" and isinstance(values[1], int)):
-        first, second = values[0], values[1]
-        if name == "bic" and isinstance(second, int):
-            second = ~second & MASK
-        return _both(first, second)
+    if name == "and":
+        return _both(values[0], values[1])
+    if name == "bic" and isinstance(values[1], int):
+        return _both(values[0], ~values[1] & MASK)
     if name in ("lsl", "lsr") and isinstance(values[0], Masked) and isinstance(values[1], int):
         return _shifted(values[0], values[1] if name == "lsl" else -values[1])
-    if name in ("uxtb", "uxth"):
-        return compute("and", values[0], 0xFF if name == "uxtb" else 0xFFFF) if len(values) == 1 else UNKNOWN
+    if name in ("uxtb", "uxth") and len(values) == 1:
+        return _both(values[0], 0xFF if name == "uxtb" else 0xFFFF)
     return _by_bytes(name, *values) if len(values) == 2 else UNKNOWN
 
 
@@ -484,30 +441,27 @@ def bounds_of(value: Value) -> Bounds:
     return 0, MASK
 
 
+def masked(origin: Origin, bits: int, shift: int = 0) -> int | Masked:
+    """Return an unknown word of which these bits can be set, 0 where there is none."""
+    return Masked(origin, bits, shift) if bits else 0
+
+
 def _both(a: Value, b: Value) -> Value:
     if isinstance(a, int) or (isinstance(a, Of) and isinstance(b, Masked)):
         a, b = b, a
-    if isinstance(a, Masked) and a.shift == 0:
-        if isinstance(b, int):
-            return Masked(a.origin, a.bits & b) if a.bits & b else 0
-        if isinstance(b, Of):
-            bits = a.bits & b.possible
-            return Masked(Origin((*a.origin.parts, b)), bits) if bits else 0
     if isinstance(a, Masked) and isinstance(b, int):
-        kept = b >> a.shift if a.shift >= 0 else b << -a.shift
-        return Masked(a.origin, a.bits & kept, a.shift) if a.bits & kept else 0
+        return masked(a.origin, a.bits & (b >> a.shift if a.shift >= 0 else b << -a.shift), a.shift)
+    if isinstance(a, Masked) and isinstance(b, Of) and a.shift == 0:
+        return masked(Origin((*a.origin.parts, b)), a.bits & b.possible)
     if isinstance(a, Of) and isinstance(b, Of):
-        bits = a.possible & b.possible
-        return Masked(Origin((a, b)), bits) if bits else 0
+        return masked(Origin((a, b)), a.possible & b.possible)
     return _by_bytes("and", a, b)
 
 
 def _shifted(value: Masked, by: int) -> Value:
     shift = value.shift + by
     kept = MASK >> shift if shift >= 0 else MASK << -shift & MASK  # bits that are not lost
-    if by > 31 or by < -31 or not value.bits & kept:
-        return 0
-    return Masked(value.origin, value.bits & kept, shift)
+    return masked(value.origin, value.bits & kept, shift) if -32 < by < 32 else 0
 
 
 def bytes_of(value: Value) -> tuple[int | Of | Unknown, ...]:
@@ -540,20 +494,14 @@ def _by_bytes(name: str, a: Value, b: Value) -> Value:
         name, a, b = "sub", b, a
     parts = []
     for x, y in zip(bytes_of(a), bytes_of(b), strict=True):
-        most, least = _range(x), _range(y)
-        if (name == "add" and most[1] + least[1] > 0xFF) or (name == "sub" and most[0] < least[1]):
+        (least, most), (_, most_y) = ((0, 0xFF) if z is UNKNOWN else bounds_of(z) for z in (x, y))
+        if (name == "add" and most + most_y > 0xFF) or (name == "sub" and least < most_y):
             return UNKNOWN
         part = apply(FUNCTIONS[name], x, y)
         if not isinstance(part, (int, Of)):
             part = UNKNOWN
         parts.append(part)
     return from_bytes(tuple(parts))
-
-
-def _range(part: int | Of | Unknown) -> tuple[int, int]:
-    if isinstance(part, int):
-        return part, part
-    return (min(part.numbers), max(part.numbers)) if isinstance(part, Of) else (0, 0xFF)
 
 
 def _hold(condition: int, result: int, carry: int | bool, overflow: int | bool) -> bool:
@@ -572,10 +520,8 @@ def condition_of(condition: int, flags: Flags | Value) -> Value:
         asked = subtracted(condition, flags)
         held = None if asked is None else holds(condition, *map(bounds_of, asked))
         return UNKNOWN if held is None else held
-    if flags.name == "sub":
-        return apply(lambda x, y: int(_after_sum(condition, x, ~y & MASK, 1)), *flags.values)
-    if flags.name == "sbc":
-        return apply(lambda x, y, c: int(_after_sum(condition, x, ~y & MASK, c)), *flags.values)
+    if flags.name in ("sub", "sbc"):
+        return apply(lambda x, y, c=1: int(_after_sum(condition, x, ~y & MASK, c)), *flags.values)
     if flags.name in ("add", "adc"):
         return apply(lambda x, y, c=0: int(_after_sum(condition, x, y, c)), *flags.values)
     result, carry = flags.values

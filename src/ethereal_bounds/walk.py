@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 
-from ethereal_bounds.flow import Code, Function, Place
+from ethereal_bounds.flow import Function, Place
 from ethereal_bounds.instruction import ALWAYS, FLAGS, LINK, SP, ZERO, Instruction, Operand, Unbounded
 from ethereal_bounds.state import STACK, STOP, Edge, Frame, Graph, Joins, Known, Memory, State
 from ethereal_bounds.values import (
@@ -32,6 +32,7 @@ from ethereal_bounds.values import (
     condition_of,
     hull,
     linear,
+    masked,
     narrowed,
     number_of,
     of,
@@ -65,16 +66,17 @@ class Paths:
     """All ways through a function, with what is known of memory before the call."""
 
     def __init__(self, memory: Memory, most_steps: int = MOST_STEPS) -> None:
-        self._code = memory.code
+        self.code = memory.code
         self.most_steps = most_steps
         self.memory = memory
-        self._joins = Joins(self.memory)
-        self._contexts: dict[tuple[object, ...], int] = {}
+        self._joins = Joins(memory)
+        self.all_values = self._joins.all_values
+        self.contexts: dict[tuple[object, ...], int] = {}  # numbers of places that functions are called from
         self._edges: dict[int, list[Edge]] = {}
         self._points: dict[_Key, _Point] = {}
         self._alike: dict[tuple[object, ...], list[_Key]] = {}
         self._apart: dict[tuple[object, ...], set[tuple[int | None, ...]]] = {}
-        self._heap: list[tuple[tuple[int, ...], int, _Point]] = []
+        self.heap: list[tuple[tuple[int, ...], int, _Point]] = []  # of other ways that are under way
         self._n_points = 0
         self._n_steps = 0
         self._n_pushed = 0
@@ -86,25 +88,25 @@ class Paths:
 
         With `keeps_ranges`, numbers that differ where ways meet become ranges all along.
         """
-        entry = self._code.address(name)
+        entry = self.code.elf.symbols[name].address
         registers: list[Value | Flags] = [UNKNOWN] * 33
         registers[: len(arguments)] = list(arguments)
         registers[SP], registers[LINK], registers[ZERO] = STACK, STOP, 0
-        frames = (Frame(0, self._code.function(entry), STOP),)
+        frames = (Frame(0, self.code.function(entry), STOP),)
         memory = dict(self.memory.at_first)
         state = State(registers, memory, {}, Known(), frames, makes_row=makes_row, keeps_ranges=keeps_ranges)
         self._push(_Point(0, entry, state))
-        while self._heap:
-            point = heapq.heappop(self._heap)[2]
+        while self.heap:
+            point = heapq.heappop(self.heap)[2]
             if not point.waits:
                 continue
             point.waits = False
-            if not self._heap:
+            if not self.heap:
                 self._points.clear()  # nothing else is under way that could come there
                 self._alike.clear()
                 self._apart.clear()
             self._edges[point.number] = []
-            walk(self, self._code, point.number, point.at, point.state.copy())
+            walk(self, point.number, point.at, point.state.copy())
         return Graph(self._edges, tuple(len(each.values) for each in self.memory.inputs))
 
     # What points are there
@@ -112,7 +114,7 @@ class Paths:
     def _push(self, point: _Point) -> None:
         point.waits = True
         self._n_pushed += 1
-        heapq.heappush(self._heap, (_order(point.state, point.at), self._n_pushed, point))
+        heapq.heappush(self.heap, (_order(point.state, point.at), self._n_pushed, point))
 
     def edge(self, start: int, to: int, cost: int, needs: tuple[tuple[int, int], ...] = ()) -> None:
         """Add a way."""
@@ -126,11 +128,6 @@ class Paths:
         self._n_points += 1
         self._push(_Point(self._n_points, at, state))
         return self._n_points
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether no other way is under way."""
-        return not self._heap
 
     def arrive(self, at: int, state: State) -> int:
         """Add a point at the start of a block, or join it to the one that is there. Return its number."""
@@ -167,7 +164,7 @@ class Paths:
         frame = state.frames[-1]
         ends: tuple[int | None, ...] = ()
         if state.has_ranges:
-            values = self._values(frame.function.ends(at), frame.function, at, state)
+            values = self._values(frame.function.ends[at], frame.function, at, state)
             ends = tuple(value if isinstance(value, int) else None for value in values)
         return (frame.context, at, self.places(frame.function, at, state), ends)
 
@@ -192,18 +189,6 @@ class Paths:
             values.append(value)
         return values
 
-    def all_values(self, f: int) -> int:
-        """Return all values of an input as bits."""
-        return self._joins.all_values(f)
-
-    def function(self, entry: int) -> Function:
-        """Return the function that begins at an address."""
-        return self._code.function(entry)
-
-    def context(self, *key: object) -> int:
-        """Return the number of a place that a function was called from."""
-        return self._contexts.setdefault(key, len(self._contexts) + 1)
-
 
 def _narrow(state: State) -> None:
     """Write unknown words in registers with no more bits than can be set, so that equal ones look equal."""
@@ -211,7 +196,7 @@ def _narrow(state: State) -> None:
     def narrowed(value: Value) -> Value:
         if not isinstance(value, Masked) or (left := state.known.left(value)) == value.bits:
             return value
-        return Masked(value.origin, left, value.shift) if left else 0
+        return masked(value.origin, left, value.shift)
 
     for i, value in enumerate(state.registers):
         if isinstance(value, Masked):
@@ -246,17 +231,17 @@ def _order(state: State, at: int) -> tuple[int, ...]:
     return tuple(order)
 
 
-def walk(paths: Paths, code: Code, number: int, at: int, state: State) -> None:
+def walk(paths: Paths, number: int, at: int, state: State) -> None:
     """Follow one way from a point until it joins others, forks or ends, and add it to the graph."""
     cost = 0
     first = True
     while True:
         frame = state.frames[-1]
-        if at in frame.function.blocks and not first and not paths.is_alone:
+        if at in frame.function.blocks and not first and paths.heap:
             paths.edge(number, paths.arrive(at, state), cost)
             return
         first = False
-        step = code.instruction(at)
+        step = paths.code.instruction(at)
         cost += 1
         if cost > paths.most_steps:
             raise Unbounded("it takes too many instructions to follow")
@@ -421,11 +406,9 @@ def _alu(state: State, step: Instruction) -> None:
         values.append(condition_of(2, registers[FLAGS]))
     result = compute(name, *values)
     if isinstance(result, Masked):
-        left = state.known.left(result)
-        result = Masked(result.origin, left, result.shift) if left else 0
+        result = masked(result.origin, state.known.left(result), result.shift)
     if step.and_to is not None:
-        upper = compute(f"{name} up", *values)
-        registers[step.and_to] = upper
+        registers[step.and_to] = compute(f"{name} up", *values)
     if step.sets_flags:
         registers[FLAGS] = _flags(name, values, result)
     if step.to is not None:
@@ -550,9 +533,9 @@ def _places(address: Value) -> range:
 
 def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[int, int], ...]) -> Way:
     """Return the way to a target. A loop that begins again has one more round."""
-    if not paths.is_alone or needs:
+    if paths.heap or needs:
         depth, function = len(state.frames) - 1, state.frames[-1].function
-        there, here = function.spots.get(target), function.block_of(at)
+        there, here = function.spots.get(target), function.block_of.get(at)
         if there is not None and there.place == -1:
             header = there.loops[-1][1]
             inside = here is not None and (header in (h for _, h in function.spots[here].loops))
@@ -562,8 +545,9 @@ def _gone(paths: Paths, state: State, at: int, target: int, needs: tuple[tuple[i
 
 def _call(paths: Paths, state: State, after: int, step: Instruction) -> list[Way]:
     frame = state.frames[-1]
-    function = paths.function(step.target)
-    context = paths.context(frame.context, after, paths.places(frame.function, after, state))
+    function = paths.code.function(step.target)
+    key = frame.context, after, paths.places(frame.function, after, state)
+    context = paths.contexts.setdefault(key, len(paths.contexts) + 1)
     state.frames = (*state.frames, Frame(context, function, after))
     state.registers[LINK if step.to is None else step.to] = after | 1
     return [(state, step.target, ())]
@@ -723,15 +707,12 @@ def _clear(state: State, value: Masked, bits: int) -> None:
     """Note that these bits of an unknown word are not set."""
     state.known = state.known.without(value, bits)
 
-    def narrowed(masked: Masked) -> Value:
-        return Masked(masked.origin, masked.bits & ~bits, masked.shift) if masked.bits & ~bits else 0
-
-    for i, masked in enumerate(state.registers):
-        if isinstance(masked, Masked) and masked.origin is value.origin:
-            state.registers[i] = narrowed(masked)
+    for i, word in enumerate(state.registers):
+        if isinstance(word, Masked) and word.origin is value.origin:
+            state.registers[i] = masked(word.origin, word.bits & ~bits, word.shift)
     for at, word in state.memory.items():
         if isinstance(word, Masked) and word.origin is value.origin:
-            state.memory[at] = narrowed(word)
+            state.memory[at] = masked(word.origin, word.bits & ~bits, word.shift)
 
 
 def _needs(value: Masked, bits: int) -> tuple[tuple[int, int], ...]:

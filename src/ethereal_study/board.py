@@ -55,12 +55,10 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
         chosen = cells.compute(replace(cell, method=method), store)
         on["forest"] = [chosen["trees"], chosen["depth"]]
 
-    def measured(rows: StudyRows) -> dict[str, Any]:
+    def measured(rows: StudyRows) -> tuple[dict[str, Any], None]:
         if model is not None:
-            return {"accuracy": accuracy, **_machine(_with_typical_rows(model, rows), rows, method)}
-        if method == "forest":
-            return _forest(rows, cell.seed, *on["forest"])
-        return _network(rows, cell)
+            return _machine(_with_typical_rows(model, rows), rows, method) | {"accuracy": accuracy}, None
+        return _forest(rows, cell.seed, *on["forest"]) if method == "forest" else _network(rows, cell), None
 
     return cells.kept_or_made(cell, store, on, measured)
 

@@ -54,32 +54,23 @@ def compute(cell: Cell, store: Store, added: additions.Additions | None = None) 
     known = [*METHODS, *additions.ADDED.methods]
     if cell.method not in known:
         raise ValueError(f"unknown method {cell.method!r}; there are {', '.join(known)}")
-    on = basis(cell.dataset) | additions.method_basis(cell.method)
-    kept_result = store.get(cell, on)
-    if kept_result is not None:
-        return kept_result
     settings = SETTINGS[cell.dataset]
-    data = additions.load(cell.dataset)
-    rows = prepare(data, settings, cell.protocol)
-    start = time.perf_counter(), _cpu_seconds()
-    model: Model | None = None
-    # One thread: the sums of a network, and with them its bits, must not depend on the number of cores.
-    with threadpool_limits(1), until_done(store.folder / f"{cell.key}.checkpoint") as kept:
+
+    def made(rows: StudyRows) -> tuple[dict[str, Any], Model | None]:
         if cell.method in MACHINES:
-            result, model = _machine(cell, rows, settings, kept)
-        elif cell.method in additions.ADDED.methods:
-            result = additions.result_of(cell.method, rows, settings, cell.seed)
-        else:
-            result = _baseline(cell, rows)
-        result["completeness"] = data.completeness
-        result["seconds"] = time.perf_counter() - start[0]
-        result["cpu_seconds"] = _cpu_seconds() - start[1]
-        store.put(cell, on, result, model)
-    return result
+            return _machine(cell, rows, settings, store.folder / f"{cell.key}.checkpoint")
+        if cell.method in additions.ADDED.methods:
+            return additions.result_of(cell.method, rows, settings, cell.seed), None
+        return _baseline(cell, rows), None
+
+    return kept_or_made(cell, store, basis(cell.dataset) | additions.method_basis(cell.method), made)
 
 
 def kept_or_made(
-    cell: Cell, store: Store, on: dict[str, Any], make: Callable[[StudyRows], dict[str, Any]]
+    cell: Cell,
+    store: Store,
+    on: dict[str, Any],
+    make: Callable[[StudyRows], tuple[dict[str, Any], Model | None]],
 ) -> dict[str, Any]:
     """Return the result of a cell that rests on what `on` has, from the store when it is there."""
     kept = store.get(cell, on)
@@ -87,11 +78,13 @@ def kept_or_made(
         return kept
     data = additions.load(cell.dataset)
     rows = prepare(data, SETTINGS[cell.dataset], cell.protocol)
-    start = time.perf_counter()
-    with threadpool_limits(1):
-        result = make(rows)
-    result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start}
-    store.put(cell, on, result, None)
+    start = time.perf_counter(), _cpu_seconds()
+    # One thread: the sums of a network, and with them its bits, must not depend on the number of cores.
+    with threadpool_limits(1), until_done(store.folder / f"{cell.key}.checkpoint"):
+        result, model = make(rows)
+        result |= {"completeness": data.completeness, "seconds": time.perf_counter() - start[0]}
+        result["cpu_seconds"] = _cpu_seconds() - start[1]
+        store.put(cell, on, result, model)
     return result
 
 

@@ -12,7 +12,6 @@ the paper.
 from __future__ import annotations
 
 import itertools
-import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -20,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from ethereal.chips.cycles import estimate_cycles
 from ethereal.compress import curve
@@ -279,16 +277,11 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     part = PARTS[cell.method]
     without = part.missing()
     on = part.basis(cell.dataset) | {"without": without}
-    kept = store.get(cell, on)
-    if kept is not None:
-        return kept
-    rows = cells.prepare(additions.load(cell.dataset), SETTINGS[cell.dataset], cell.protocol)
-    start = time.process_time()
-    with threadpool_limits(1):
-        points = [] if without else list(part.lines(cell, store, rows))
-    result = {"points": points, "without": without, "cpu_seconds": time.process_time() - start}
-    store.put(cell, on, result, None)
-    return result
+
+    def points(rows: StudyRows) -> tuple[dict[str, Any], None]:
+        return {"points": [] if without else list(part.lines(cell, store, rows)), "without": without}, None
+
+    return cells.kept_or_made(cell, store, on, points)
 
 
 def grids(names: Iterable[str], seeds: int) -> list[tuple[list[str], list[str], int]]:

@@ -165,7 +165,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
     on = cells.basis(cell.dataset) | {"code": fingerprint(_CODE), "rows": N_ROWS}
     accuracy, model = machine_of(cell, store, on)
 
-    def measured(rows: StudyRows) -> dict[str, Any]:
+    def measured(rows: StudyRows) -> tuple[dict[str, Any], None]:
         if model is not None:
             result = {"accuracy": accuracy, "form": f"{model.n_includes:,} words"}
             method_there = machine(model, rows_to_execute(replace(rows, X=rows.bits()), N_ROWS))
@@ -178,7 +178,7 @@ def compute(cell: Cell, store: Store) -> dict[str, Any]:
             raise RuntimeError(
                 f"{cell.key}: MicroPython and this computer differ in {100 * (1 - took.agreement):.1f} %"
             )
-        return result | asdict(took)
+        return result | asdict(took), None
 
     return cells.kept_or_made(cell, store, on, measured)
 

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -23,6 +21,7 @@ from ethereal.runs.pipeline import DEVICE_ROWS, TYPICAL_ROWS, load_model
 from ethereal.runs.results import Measured
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
+from ethereal_study.table import Column, Table
 
 MACHINES = {"vanilla": "vanilla", "ethereal": "ETHEREAL"}  # stage -> name shown
 DEVICE_COLUMNS = ("program", "instructions", "flash", "RAM", "stack", "agrees")
@@ -157,12 +156,8 @@ def history_csv(history: Mapping[str, Sequence[Mapping[str, Any]]]) -> str:
     >>> history_csv({"vanilla": [{"epoch": 1, "phase": "train"}]}).splitlines()
     ['machine,epoch,phase', 'vanilla,1,train']
     """
-    text = io.StringIO()
     records = [{"machine": name, **record} for name, of_machine in history.items() for record in of_machine]
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    return Table("history", "", [Column(key, key) for key in records[0]], records).csv()
 
 
 def headline(
@@ -173,40 +168,21 @@ def headline(
     The vanilla machine is compared in the same layout, so that the cards compare machines.
     """
     saved = 100 * (1 - ethereal["includes"] / max(vanilla["includes"], 1))
-    return [
-        (
-            "Accuracy on test rows",
-            _percent(ethereal["accuracy"]),
-            [("vanilla", _percent(vanilla["accuracy"]))],
-        ),
-        *_board_cards(device),
-        (
-            "Includes",
-            f"{ethereal['includes']:,}",
-            [
-                ("vanilla", f"{vanilla['includes']:,}"),
-                ("fewer" if saved >= 0 else "more", f"{abs(saved):.0f} %"),
-            ],
-        ),
-        (
-            "Includes, simplified",
-            f"{ethereal['simplified']['includes']:,}",
-            [("vanilla", f"{vanilla['simplified']['includes']:,}")],
-        ),
-        (
-            "Bytes, compact code",
-            f"{ethereal['bytes']['compact']:,}",
-            [
-                ("as REDRESS words", redress_bytes(ethereal)),
-                ("vanilla, compact", f"{vanilla['bytes']['compact']:,}"),
-            ],
-        ),
-        (
-            "Training, rows per second",
-            f"{ethereal['rows_per_second']:,.0f}",
-            [("vanilla", f"{vanilla['rows_per_second']:,.0f}")],
-        ),
-    ]
+    figures: dict[str, Callable[[dict[str, Any]], str]] = {
+        "Accuracy on test rows": lambda m: _percent(m["accuracy"]),
+        "Includes": lambda m: f"{m['includes']:,}",
+        "Includes, simplified": lambda m: f"{m['simplified']['includes']:,}",
+        "Bytes, compact code": lambda m: f"{m['bytes']['compact']:,}",
+        "Training, rows per second": lambda m: f"{m['rows_per_second']:,.0f}",
+    }
+    code, fewer = "Bytes, compact code", ("fewer" if saved >= 0 else "more", f"{abs(saved):.0f} %")
+    names, before = {code: "vanilla, compact"}, {code: [("as REDRESS words", redress_bytes(ethereal))]}
+    after = {"Includes": [fewer]}
+    cards = []
+    for title, text in figures.items():
+        beside = (names.get(title, "vanilla"), text(vanilla))
+        cards.append((title, text(ethereal), [*before.get(title, []), beside, *after.get(title, [])]))
+    return [cards[0], *_board_cards(device), *cards[1:]]
 
 
 def _board_cards(device: dict[str, Any]) -> list[tuple[str, str, list[tuple[str, str]]]]:

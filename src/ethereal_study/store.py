@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
@@ -69,28 +69,22 @@ class Store:
             kept = json.loads(self._path(cell).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        head = {"kind": _KIND, "cell": asdict(cell), "basis": _plain(basis)}
+        head = _head(cell, basis)
         if not isinstance(kept, dict) or any(kept.get(key) != value for key, value in head.items()):
             return None
         result = kept.get("result")
-        if not isinstance(result, dict) or kept.get("model") != self._model_hash(cell, kept.get("model")):
-            return None
-        return result
+        digest, path = kept.get("model"), self.model_path(cell)
+        is_whole = digest is None or (path.exists() and digest == sha256(path.read_bytes()).hexdigest())
+        return result if isinstance(result, dict) and is_whole else None
 
     def put(self, cell: Cell, basis: dict[str, Any], result: dict[str, Any], model: Model | None) -> None:
         """Keep a result and its model, each written whole, the result last."""
         digest = None
         if model is not None:
             data = to_file_bytes(model)
-            digest = hashlib.sha256(data).hexdigest()
+            digest = sha256(data).hexdigest()
             write_bytes(self.model_path(cell), data)
-        content = {
-            "kind": _KIND,
-            "cell": asdict(cell),
-            "basis": _plain(basis),
-            "model": digest,
-            "result": result,
-        }
+        content = _head(cell, basis) | {"model": digest, "result": result}
         write_text(self._path(cell), json.dumps(content))
 
     def files_of(self, *cells: Cell) -> dict[str, bytes]:
@@ -106,15 +100,6 @@ class Store:
     def _path(self, cell: Cell) -> Path:
         return self.folder / f"{cell.key}.json"
 
-    def _model_hash(self, cell: Cell, expected: str | None) -> str | None:
-        """SHA-256 of the model's file, None where no model is expected."""
-        if expected is None:
-            return None
-        try:
-            return hashlib.sha256(self.model_path(cell).read_bytes()).hexdigest()
-        except OSError:
-            return ""
 
-
-def _plain(basis: dict[str, Any]) -> Any:
-    return json.loads(json.dumps(basis))
+def _head(cell: Cell, basis: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": _KIND, "cell": asdict(cell), "basis": json.loads(json.dumps(basis))}

@@ -39,20 +39,21 @@ _LESS = (
 )
 
 
+def _table(name: str, protocol: Protocol, title: str, shown: str, *notes: str) -> Table:
+    return Table(f"{name}-{protocol}", title, columns(shown), notes=list(notes))
+
+
 def table1(sets: Iterable[str], protocol: Protocol) -> Table:
     """Make the table of the sets and the study's settings, with what is there of each set."""
-    table = Table(
-        f"table1-{protocol}",
+    table = _table(
+        "table1",
+        protocol,
         "Table 1: data sets and settings",
-        columns(
-            "set | train:train:,d | test:test:,d | features:features:d | booleans:Booleans:,d | "
-            "literals:literals:,d | classes:classes:d | clauses:clauses:d | T:T:d | s:s:g | "
-            "epochs:epochs:d | k:k:d | bins | data"
-        ),
-        notes=[
-            "Train and test are rows. Literals are the Booleans and their negations. Clauses are per class. "
-            "k is the number of epochs between two exclusions. " + HOW[protocol]
-        ],
+        "set | train:train:,d | test:test:,d | features:features:d | booleans:Booleans:,d | "
+        "literals:literals:,d | classes:classes:d | clauses:clauses:d | T:T:d | s:s:g | "
+        "epochs:epochs:d | k:k:d | bins | data",
+        "Train and test are rows. Literals are the Booleans and their negations. Clauses are per class. "
+        "k is the number of epochs between two exclusions. " + HOW[protocol],
     )
     for name in sets:
         data, settings = additions.load(name), SETTINGS[name]
@@ -87,28 +88,25 @@ def table1(sets: Iterable[str], protocol: Protocol) -> Table:
 
 def table2(results: Results, protocol: Protocol) -> Table:
     """Make the table of accuracy and includes of every method on every set, mean and spread over seeds."""
-    table = Table(
-        f"table2-{protocol}",
+    table = _table(
+        "table2",
+        protocol,
         "Table 2: accuracy and includes",
-        columns(
-            "set | method | accuracy:accuracy %:.2f± | published_accuracy:paper:.2f | "
-            "includes/forest:includes:.2f± | published_includes/published_forest:paper:.2f | "
-            "change:change:+.2f | published_change:paper:+.2f | "
-            "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d"
-        ),
-        notes=[
-            HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
-            'Includes are per clause. "change" is the accuracy less that of the vanilla machine, in points. '
-            '"less" compares the includes with that machine, and "paper" is as published. '
-            '"within 0.5" is ETHEREAL at the epoch with the fewest includes whose accuracy is within half a '
-            "point of the best. That accuracy is the one on the rows that choose the epoch.",
-            '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
-            "clause of the machine as trained, so that the figures compare.",
-            "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
-            "the study's own. In place of includes it has its trees and depth, 25x14. "
-            'FC256 and FC512 are binarized networks: "own" is the trainer of this package, '
-            '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
-        ],
+        "set | method | accuracy:accuracy %:.2f± | published_accuracy:paper:.2f | "
+        "includes/forest:includes:.2f± | published_includes/published_forest:paper:.2f | "
+        "change:change:+.2f | published_change:paper:+.2f | "
+        "reduction:less %:.1f | published_reduction:paper:.1f | seeds:n:d",
+        HOW[protocol] + " Figures are mean ± standard deviation over n seeds.",
+        'Includes are per clause. "change" is the accuracy less that of the vanilla machine, in points. '
+        '"less" compares the includes with that machine, and "paper" is as published. '
+        '"within 0.5" is ETHEREAL at the epoch with the fewest includes whose accuracy is within half a '
+        "point of the best. That accuracy is the one on the rows that choose the epoch.",
+        '"simplified" is Model.simplify(), with the same class sums on every input. Its includes are per '
+        "clause of the machine as trained, so that the figures compare.",
+        "RF is scikit-learn's forest on raw features (5-30 trees, depth 2-20), which is stronger than "
+        "the study's own. In place of includes it has its trees and depth, 25x14. "
+        'FC256 and FC512 are binarized networks: "own" is the trainer of this package, '
+        '"Larq" is the study\'s library and layout (--bnn larq). The published figures are from Larq.',
     )
     for name, by_method in by_set(results).items():
         partial = mark(next(iter(by_method.values()))[0]["completeness"])
@@ -162,19 +160,16 @@ def _rows_of(name: str, method: str, by_method: dict[str, list[dict[str, Any]]])
 
 def sizes(results: Results, protocol: Protocol) -> Table:
     """Make the table of bytes of the machines in every code, before and after simplify()."""
-    table = Table(
-        f"sizes-{protocol}",
+    table = _table(
+        "sizes",
+        protocol,
         "Sizes: includes, clauses, bytes in each code",
-        columns(
-            "set | machine | includes:includes:,.0f | clauses:clauses:,.0f | redress:REDRESS:,.0f | "
-            "compact:compact:,.0f | bound:bound:,.0f | of_redress:of REDRESS:.2f | of_bound:of bound:.2f"
-        ),
-        notes=[
-            HOW[protocol] + " Figures are means over seeds.",
-            "REDRESS, compact and bound are bytes of the clauses alone, without labels, thresholds and "
-            "header. The bound has log2 C(literals, k) bits per clause of k includes, and its votes. "
-            '"of" gives compact as a share. Trained machines count empty clauses. Simplified ones have none.',
-        ],
+        "set | machine | includes:includes:,.0f | clauses:clauses:,.0f | redress:REDRESS:,.0f | "
+        "compact:compact:,.0f | bound:bound:,.0f | of_redress:of REDRESS:.2f | of_bound:of bound:.2f",
+        HOW[protocol] + " Figures are means over seeds.",
+        "REDRESS, compact and bound are bytes of the clauses alone, without labels, thresholds and "
+        "header. The bound has log2 C(literals, k) bits per clause of k includes, and its votes. "
+        '"of" gives compact as a share. Trained machines count empty clauses. Simplified ones have none.',
     )
     for name, by_method in by_set(results).items():
         for method in (m for m in MACHINES if m in by_method):
@@ -194,18 +189,15 @@ def sizes(results: Results, protocol: Protocol) -> Table:
 
 def training(results: Results, protocol: Protocol) -> Table:
     """Make the table of the speed of training and of what exclusion costs, means over seeds."""
-    table = Table(
-        f"training-{protocol}",
+    table = _table(
+        "training",
+        protocol,
         "Training: speed and the cost of exclusion",
-        columns(
-            "set | method | rows_per_second:rows/s:,.0f | exclusion:exclusion %:.2f | "
-            "seconds:seconds per cell:.1f | cpu_seconds:of a core:.1f"
-        ),
-        notes=[
-            "Exclusion is a share of the time of training. A cell has one thread and does everything: "
-            "training, evaluation after every epoch, simplify(). Rows/s and seconds are wall clock, so other "
-            "work on the machine counts. It does not count in seconds of a core."
-        ],
+        "set | method | rows_per_second:rows/s:,.0f | exclusion:exclusion %:.2f | "
+        "seconds:seconds per cell:.1f | cpu_seconds:of a core:.1f",
+        "Exclusion is a share of the time of training. A cell has one thread and does everything: "
+        "training, evaluation after every epoch, simplify(). Rows/s and seconds are wall clock, so other "
+        "work on the machine counts. It does not count in seconds of a core.",
     )
     for name, by_method in by_set(results).items():
         for method in (m for m in (*METHODS, *additions.ADDED.methods) if m in by_method):
@@ -271,22 +263,19 @@ def _smallest(result: dict[str, Any]) -> tuple[float, int]:
 
 def layouts(results: Results, protocol: Protocol) -> Table:
     """Make the table of ETHEREAL in every layout beside the scan of its words, a forest and a network."""
-    table = Table(
-        f"device-{protocol}",
+    table = _table(
+        "device",
+        protocol,
         "On the device: layouts, and what they are compared with",
-        columns(
-            "set | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | range:from - to:>s | "
-            "less:scan/instr.:,.1f | code:code:,d | tables:tables:,d | of_scan:% of scan:.0f | "
-            "booleanize:Booleanize:,.0f | ram:RAM:,d | stack:stack:,d | agreement:agrees %:.4g"
-        ),
-        notes=[
-            HOW[protocol] + " " + _EXECUTED,
-            "The scan reads the REDRESS words of the same model, not simplified. scan/instr. divides its "
-            "instructions by those of the form. Code and tables are flash without Booleanizing. % of scan is "
-            "their share of the scan's code and words. Booleanize has the instructions from raw features to "
-            "a Booleanized row.",
-            _FOREST,
-        ],
+        "set | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | range:from - to:>s | "
+        "less:scan/instr.:,.1f | code:code:,d | tables:tables:,d | of_scan:% of scan:.0f | "
+        "booleanize:Booleanize:,.0f | ram:RAM:,d | stack:stack:,d | agreement:agrees %:.4g",
+        HOW[protocol] + " " + _EXECUTED,
+        "The scan reads the REDRESS words of the same model, not simplified. scan/instr. divides its "
+        "instructions by those of the form. Code and tables are flash without Booleanizing. % of scan is "
+        "their share of the scan's code and words. Booleanize has the instructions from raw features to "
+        "a Booleanized row.",
+        _FOREST,
     )
     forms = [("redress scan", "ethereal", "REDRESS scan"), *((form, "ethereal", form) for form in LAYOUTS)]
     forms += [("forest", "forest", "forest"), ("bnn", "bnn256", "BNN FC256")]
@@ -320,25 +309,22 @@ def layouts(results: Results, protocol: Protocol) -> Table:
 
 def table3(results: Results, protocol: Protocol) -> Table:
     """Make the paper's on-platform table: models in C on the emulated core, the published figures beside."""
-    table = Table(
-        f"table3-{protocol}",
+    table = _table(
+        "table3",
+        protocol,
         "Table 3: on the board (C on an emulated Cortex-M7, published figures from MicroPython)",
-        columns(
-            "set | method | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | "
-            "microseconds:est. us:,.0f | microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | "
-            "heap:heap kB:,.1f | time_text:less time %:>s | memory_text:less flash %:>s | "
-            "energy_text:less energy %:>s | published_seconds:publ. s:.3f | "
-            "published_kilobytes:publ. kB:,.0f | published_millijoules:publ. mJ:,.1f"
-        ),
-        notes=[
-            HOW[protocol] + " " + _EXECUTED,
-            "Time and energy are estimates with 216 MHz, cycles by kind of instruction and 0.24 W. They "
-            "include the Booleanizing of the layouts. Flash includes it too, and the check at start-up. RAM "
-            "is static memory and stack. Heap is that of MicroPython (WebAssembly port) for code and model. "
-            "For REDRESS words it is the heap of their list alone.",
-            "REDRESS TM scans the words of the vanilla machine, which is the paper's way. " + _FOREST,
-            _LESS + " Energy is estimated from time, so that the same share is saved.",
-        ],
+        "set | method | form | accuracy:acc. %:.1f | instructions:instr.:,.0f | "
+        "microseconds:est. us:,.0f | microjoules:est. uJ:,.2f | flash:flash B:,d | ram:RAM B:,d | "
+        "heap:heap kB:,.1f | time_text:less time %:>s | memory_text:less flash %:>s | "
+        "energy_text:less energy %:>s | published_seconds:publ. s:.3f | "
+        "published_kilobytes:publ. kB:,.0f | published_millijoules:publ. mJ:,.1f",
+        HOW[protocol] + " " + _EXECUTED,
+        "Time and energy are estimates with 216 MHz, cycles by kind of instruction and 0.24 W. They "
+        "include the Booleanizing of the layouts. Flash includes it too, and the check at start-up. RAM "
+        "is static memory and stack. Heap is that of MicroPython (WebAssembly port) for code and model. "
+        "For REDRESS words it is the heap of their list alone.",
+        "REDRESS TM scans the words of the vanilla machine, which is the paper's way. " + _FOREST,
+        _LESS + " Energy is estimated from time, so that the same share is saved.",
     )
     for name, by_method in by_set(results).items():
         published = SETTINGS[name].published
@@ -410,24 +396,21 @@ def _beside(figure: float, published: float | None, form: str) -> str:
 
 def table3_interpreted(results: Results, protocol: Protocol) -> Table:
     """Make the paper's table as the paper made it: all four methods in MicroPython, published beside."""
-    table = Table(
-        f"table3-micropython-{protocol}",
+    table = _table(
+        "table3-micropython",
+        protocol,
         "Table 3: in MicroPython (WebAssembly port, published figures from an STM32F746G-DISCO)",
-        columns(
-            "set | method | form | accuracy:acc. %:.1f | milliseconds:ms:,.2f | heap:heap kB:,.1f | "
-            "time_of_e:time / E:>s | memory_of_e:heap / E:>s | time_text:less time %:>s | "
-            "memory_text:less heap %:>s | "
-            "published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f"
-        ),
-        notes=[
-            HOW[protocol] + f" {N_INTERPRETED} test rows were interpreted, and every answer is the host's. "
-            "The accuracy is that of all test rows.",
-            "Time is CPU time of this computer per row, of 20 rows at a time as in the study, the forest of "
-            "one. Heap is that of code and model. Compare ratios, not times: E is ETHEREAL TM.",
-            "REDRESS TM has the words of the vanilla machine. The forest has the study's own trees x depth. "
-            "The BNN is from the trainer of this package.",
-            _LESS,
-        ],
+        "set | method | form | accuracy:acc. %:.1f | milliseconds:ms:,.2f | heap:heap kB:,.1f | "
+        "time_of_e:time / E:>s | memory_of_e:heap / E:>s | time_text:less time %:>s | "
+        "memory_text:less heap %:>s | "
+        "published_seconds:publ. s:.3f | published_kilobytes:publ. kB:,.0f",
+        HOW[protocol] + f" {N_INTERPRETED} test rows were interpreted, and every answer is the host's. "
+        "The accuracy is that of all test rows.",
+        "Time is CPU time of this computer per row, of 20 rows at a time as in the study, the forest of "
+        "one. Heap is that of code and model. Compare ratios, not times: E is ETHEREAL TM.",
+        "REDRESS TM has the words of the vanilla machine. The forest has the study's own trees x depth. "
+        "The BNN is from the trainer of this package.",
+        _LESS,
     )
     for name, by_method in by_set(results).items():
         published = SETTINGS[name].published

@@ -156,7 +156,7 @@ def test_damaged_cut_and_foreign_states_are_refused_and_change_nothing():
             made(3, **form)[0].restore(data)
     with pytest.raises(RefusedState, match="not a state of this model"):
         made(5)[0].restore(data)
-    with pytest.raises(RefusedState, match="14 rows, and there is room for 13"):
+    with pytest.raises(RefusedState, match=r"\b14\b.*\b13\b"):
         made(3, n_rows=13)[0].restore(data)
     assert votes.save() == data
     assert votes.class_sums(X).tolist() == before
@@ -189,7 +189,7 @@ def test_when_rows_are_full_the_oldest_of_the_most_frequent_class_goes():
     model = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=["a", "b"])
     votes = Votes(model, 3, margin=1)
     assert [votes.learn([True], c) for c in ("b", "a", "a")] == [1, 1, 1]
-    with pytest.warns(UserWarning, match="room for 3 rows, so the oldest of the most frequent class went"):
+    with pytest.warns(UserWarning, match=r"room.*\b3\b"):
         assert votes.learn([False], "b") == 2
     assert [row[0] for row in votes._state.rows] == [1, 0, 1]
 
@@ -199,9 +199,9 @@ def test_bad_input_is_refused_with_the_value_and_the_remedy():
     votes = Votes(model, margin=3)
     with pytest.raises(ValueError, match="No row was learned yet"):
         votes.adapt()
-    with pytest.raises(ValueError, match="'nobody', which is not a class of the model"):
+    with pytest.raises(ValueError, match="'nobody'"):
         votes.learn(X[0], "nobody")
-    with pytest.raises(ValueError, match=r"x has shape \(1, 6\). Give one row at a time, such as X\[0\]"):
+    with pytest.raises(ValueError, match=r"\(1, 6\)\. Give one.*X\[0\]"):
         votes.learn(X[:1], "class 0")
     row = X[0].copy()
     row[0] = np.nan

@@ -16,15 +16,15 @@ def _graph(rng: np.random.Generator, n_points: int) -> Graph:
     """Return a random graph. Some ways need values of one or two inputs, some of them the same twice."""
     edges: dict[int, list[Edge]] = {}
     for start in range(n_points):
-        own = []
+        collected = []
         for _ in range(int(rng.integers(1, 4))):
             to = int(rng.integers(start + 1, min(start + 4, n_points) + 1))
             needs = []
             for f in rng.choice(3, int(rng.integers(0, 3))).tolist():
                 needs.append((f, int(rng.integers(1, 1 << N_VALUES[f]))))
-            own.append(Edge(-1 if to == n_points else to, int(rng.integers(1, 30)), tuple(needs)))
-        own.append(Edge(-1 if start + 1 == n_points else start + 1, 1))  # always possible
-        edges[start] = own
+            collected.append(Edge(-1 if to == n_points else to, int(rng.integers(1, 30)), tuple(needs)))
+        collected.append(Edge(-1 if start + 1 == n_points else start + 1, 1))  # always possible
+        edges[start] = collected
     return Graph(edges, N_VALUES)
 
 

@@ -60,13 +60,13 @@ def _most(source: str, *values: list[int]) -> int:
 def test_no_row_found_exceeds_the_bound(layout: str, target: str) -> None:
     chip = TARGETS[target]
     model, _ = random_model(3, missing="some" if layout == "fast" else "no", n_clauses=25)
-    own = bare(make_program(model, layout, input="int16" if target == "cortex-m33" else "float"))
-    elf = compiled(own.files, chip, [own.function, *own.beside], optimize="-Os")
-    found, stack = most_expensive(elf, chip, own, calls=250)
-    bound = worst_of(elf, chip, own)
+    plain_program = bare(make_program(model, layout, input="int16" if target == "cortex-m33" else "float"))
+    elf = compiled(plain_program.files, chip, [plain_program.function, *plain_program.beside], optimize="-Os")
+    most, stack = most_expensive(elf, chip, plain_program, calls=250)
+    bound = worst_of(elf, chip, plain_program)
     assert bound.instructions is not None, bound.why_not
     assert bound.stack_bytes is not None
-    assert found <= bound.instructions <= 1.5 * found
+    assert most <= bound.instructions <= 1.5 * most
     assert stack <= bound.stack_bytes <= stack + 100  # the check at start-up may take more
 
 
@@ -74,12 +74,12 @@ def test_no_row_found_exceeds_the_bound(layout: str, target: str) -> None:
 @pytest.mark.parametrize("limit", [None, 0])
 def test_every_form_of_fast(clauses: dict[str, Any], limit: int | None) -> None:
     model, _ = random_model(1, n_features=12, **clauses)
-    own = bare(make_program(model, "fast", clause_bytes=limit))
-    elf = compiled(own.files, M7, [own.function, *own.beside], optimize="-Os")
-    found, _ = most_expensive(elf, M7, own, calls=600)
-    bound = worst_of(elf, M7, own).instructions
+    plain_program = bare(make_program(model, "fast", clause_bytes=limit))
+    elf = compiled(plain_program.files, M7, [plain_program.function, *plain_program.beside], optimize="-Os")
+    most, _ = most_expensive(elf, M7, plain_program, calls=600)
+    bound = worst_of(elf, M7, plain_program).instructions
     assert bound is not None
-    assert found <= bound <= 1.5 * found
+    assert most <= bound <= 1.5 * most
 
 
 @pytest.mark.parametrize("target", CORES)
@@ -110,14 +110,14 @@ def _most_of_a_stream(core: EmulatedCore, samples: Any) -> int:
 @pytest.mark.parametrize(("target", "n_axes"), few([("riscv32", 1), ("cortex-m7", 2), ("cortex-m0plus", 1)]))
 def test_no_window_found_exceeds_the_bound(target: str, n_axes: int) -> None:
     chip, given = TARGETS[target], hard_windows(64, n_axes, n_random=2)
-    own = everything(n_axes, rate=50.0).fit(given)
-    asked = on_rows(make_program(model_of(own, given, n_clauses=20), "straight", majority=3), given)
+    extractor = everything(n_axes, rate=50.0).fit(given)
+    asked = on_rows(make_program(model_of(extractor, given, n_clauses=20), "straight", majority=3), given)
     elf = compiled(asked.files, chip, [asked.function, *asked.beside], optimize="-Os")
     bound = worst_of(elf, chip, asked)
     assert bound.instructions is not None, bound.why_not
-    found, stack = most_expensive(elf, chip, asked, calls=150)
+    most_found, stack = most_expensive(elf, chip, asked, calls=150)
     _, counts = EmulatedCore(elf, chip).call_by_row(asked.function, asked.rows)
-    assert max(found, counts.max()) <= bound.instructions <= 1.1 * max(found, counts.max())
+    assert max(most_found, counts.max()) <= bound.instructions <= 1.1 * max(most_found, counts.max())
     assert bound.stack_bytes is not None
     assert stack <= bound.stack_bytes
     # Every state of the stream, several answers among them
@@ -129,8 +129,8 @@ def test_no_window_found_exceeds_the_bound(target: str, n_axes: int) -> None:
 def test_no_sound_found_exceeds_the_bound() -> None:
     given = hard_windows(768, 1, n_random=1)
     given[-3:, :256] = given[-2:, 512:] = 0  # other first and last frames that are active
-    own = WindowFeatures({"mel": ["axes"]}, rate=8000.0).fit(given)
-    asked = on_rows(make_program(model_of(own, given, n_clauses=5), "straight"), given)
+    extractor = WindowFeatures({"mel": ["axes"]}, rate=8000.0).fit(given)
+    asked = on_rows(make_program(model_of(extractor, given, n_clauses=5), "straight"), given)
     elf = compiled(asked.files, M7, [asked.function, *asked.beside], optimize="-Os")
     bound = worst_of(elf, M7, asked)
     assert bound.instructions is not None, bound.why_not
@@ -150,8 +150,8 @@ def test_ranges_hold_what_numbers_give() -> None:
         if name in ("lsl", "lsr", "asr"):
             c = d = int(rng.integers(0, 32))
         x, y = int(rng.integers(a, b + 1)), int(rng.integers(c, d + 1))
-        found = computed(name, [(a, b), (c, d)])
-        low, high = (0, MASK) if found is None else bounds_of(found)
+        between = computed(name, [(a, b), (c, d)])
+        low, high = (0, MASK) if between is None else bounds_of(between)
         assert low <= FUNCTIONS[name](x, y) <= high, (name, a, b, c, d, x, y)
         for condition in range(14):
             is_so = condition_of(condition, Flags("sub", (x, y)))
@@ -241,11 +241,11 @@ def test_measure_tells_and_bounds_it(tmp_path: Any, call: Any) -> None:
     model, _ = random_model(2)
     model.save(tmp_path / "m.etm")
     how = ("measure", "m.etm", "--layout", "fast", "--max-rows", "3")
-    (found,) = json.loads(call(*how, "--json").stdout)
-    assert found["total_instructions_max"] <= found["worst_instructions"]
-    assert found["stack_bytes"] <= found["worst_stack_bytes"]
+    (printed,) = json.loads(call(*how, "--json").stdout)
+    assert printed["total_instructions_max"] <= printed["worst_instructions"]
+    assert printed["stack_bytes"] <= printed["worst_stack_bytes"]
     text = call(*how).stdout
-    assert f"No row can take more instructions than: {found['worst_instructions']:,}." in text
+    assert f"No row can take more instructions than: {printed['worst_instructions']:,}." in text
     assert "No call takes more than" in text
     refused = call(*how, "--worst-instructions", "10", code=3)
     assert "may take more than 10 instructions" in refused.stderr

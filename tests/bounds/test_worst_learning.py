@@ -33,9 +33,11 @@ def _program(layout: str, target: str, form: str, n_clauses: int = 20) -> tuple[
 
 
 def _bound(program: Program, target: str) -> tuple[Elf, WorstCase]:
-    own = bare(program)
-    elf = compiled(own.files, TARGETS[target], [own.function, *own.beside], optimize="-Os")
-    bound = worst_of(elf, TARGETS[target], own)
+    plain_program = bare(program)
+    elf = compiled(
+        plain_program.files, TARGETS[target], [plain_program.function, *plain_program.beside], optimize="-Os"
+    )
+    bound = worst_of(elf, TARGETS[target], plain_program)
     assert bound.why_not == ""
     return elf, bound
 
@@ -100,9 +102,11 @@ def program_mask(program: Program) -> Any:
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7", "riscv32"])
 def test_votes_take_the_most_when_all_clauses_fire(target: str) -> None:
     program, _ = _program("lists", target, "votes", n_clauses=90)
-    own, chip, mask = bare(program), TARGETS[target], program_mask(program)
+    plain_program, chip, mask = bare(program), TARGETS[target], program_mask(program)
     for optimize in ("-Os", "-O3"):
-        elf = compiled(own.files, chip, [own.function, *own.beside], optimize=optimize)
+        elf = compiled(
+            plain_program.files, chip, [plain_program.function, *plain_program.beside], optimize=optimize
+        )
         core, rng = EmulatedCore(elf, chip), np.random.default_rng(1)
         state, bits = elf.symbols[FIRST_STATE].address, core.buffer(mask.astype(np.uint8))
         sums, drawn = core.buffer(np.zeros(8, np.int32), writable=True), [mask]
@@ -139,8 +143,13 @@ def test_parts_of_a_state_are_where_they_are_assumed_to_be() -> None:
 
 def test_bits_of_the_last_row_are_between_sums_and_a_flag() -> None:
     program, _ = _program("branches", "cortex-m7", "votes", n_clauses=90)
-    own = bare(program)
-    elf = compiled(own.files, TARGETS["cortex-m7"], [own.function, *own.beside], optimize="-Os")
+    plain_program = bare(program)
+    elf = compiled(
+        plain_program.files,
+        TARGETS["cortex-m7"],
+        [plain_program.function, *plain_program.beside],
+        optimize="-Os",
+    )
     n_before = sum_words(program.files)
     assert n_before
     assert program.learning is not None

@@ -73,8 +73,8 @@ def test_a_loop(name: str, by_hand: int) -> None:
     assert result == 126
     kinds = {"instructions": 25, "words": 4, "far_jumps": 2, "jumps": 5} if is_thumb else {
         "instructions": 22, "words": 0, "far_jumps": 0, "jumps": 3}  # fmt: skip
-    own = {"loads": 6, "loads_in_line": 3, "stores": 1, "multiplies": 3, "divides": 0}
-    assert core.mix == own | kinds
+    counts = {"loads": 6, "loads_in_line": 3, "stores": 1, "multiplies": 3, "divides": 0}
+    assert core.mix == counts | kinds
     assert cycles(core) == by_hand
 
 

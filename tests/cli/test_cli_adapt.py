@@ -20,7 +20,7 @@ def files(tmp_path_factory):
         return y, rng.normal(0, 0.4, (3 * n, 4)) + np.eye(4)[y] * 2 + np.eye(4)[(y + shift) % 3]
 
     known = [rows(0, 60) for _ in range(3)]
-    X, y = np.concatenate([own for _, own in known]), np.concatenate([own for own, _ in known])
+    X, y = np.concatenate([label for _, label in known]), np.concatenate([label for label, _ in known])
     names = np.array(["sit", "walk", "run"])
     EtherealClassifier(20, epochs=5, random_state=1).fit(X, names[y]).model_.save(folder / "m.etm")
     for name, shift in (("same", 0), ("other", 1)):

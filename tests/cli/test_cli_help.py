@@ -53,10 +53,10 @@ def test_run_comes_first_among_the_commands():
 @pytest.mark.parametrize("command", ["run", "train", "tune", "prune", "export", "measure", "predict"])
 def test_common_options_come_first_and_are_few(command):
     """Fault F30: 40 options in one list."""
-    found = panels(help_of([command]))
-    assert list(found)[:2] == ["Arguments", "Options"]
-    assert len(found) >= 4
-    for title, lines in found.items():
+    by_panel = panels(help_of([command]))
+    assert list(by_panel)[:2] == ["Arguments", "Options"]
+    assert len(by_panel) >= 4
+    for title, lines in by_panel.items():
         assert len(re.findall(r"^│ [* ] *--|^│ --", lines, re.MULTILINE)) <= 22, title
-    assert len(re.findall(r"^│ (?:\*  |   )?--", found["Options"], re.MULTILINE)) <= 16
-    assert "--label" in found["Options"] or command == "export"
+    assert len(re.findall(r"^│ (?:\*  |   )?--", by_panel["Options"], re.MULTILINE)) <= 16
+    assert "--label" in by_panel["Options"] or command == "export"

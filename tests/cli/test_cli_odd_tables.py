@@ -10,6 +10,7 @@ from ethereal import EtherealClassifier, Model
 from ethereal.datasets.files import labels_from, read_table
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import TableError, open_table
+from says import says
 
 QUICK = ("--epochs", 3, "--clauses", 10)
 
@@ -33,14 +34,14 @@ def test_a_first_line_that_is_a_row_is_refused(tmp_path, call):
     # A label that occurs once only, and numbers that do not ascend.
     with pytest.raises(TableError, match="seems to be a row"):
         read_table(write(tmp_path / "a.csv", ["5.1,3.5,rare", *rows()]), TableOptions("rare"))
-    with pytest.raises(TableError, match=r"'1\.4' occurs more than once. If the first line is a row"):
+    with pytest.raises(TableError, match=r"'1\.4'.*once"):
         read_table(write(tmp_path / "b.csv", ["1.4,1.4,no", *rows()]), TableOptions("no"))
 
 
 def test_names_that_are_numbers(tmp_path):
-    found = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), TableOptions("kind"))
-    assert found.feature_names == ("400", "410")
-    assert len(found.y) == 60
+    table = read_table(write(tmp_path / "spectra.csv", ["400,410,kind", *rows()]), TableOptions("kind"))
+    assert table.feature_names == ("400", "410")
+    assert len(table.y) == 60
 
 
 @pytest.mark.slow
@@ -56,23 +57,20 @@ def test_no_header_everywhere(tmp_path, call):
     call("export", "m.etm", "--rows", path, "--no-header", "--label", 3)
     call("run", path, "--no-header", "--label", 3, "--quick", "--no-forest", *QUICK)
     call("report", "runs/nh")
-    assert (
-        "give a number from 1 to 3"
-        in call("train", path, "--no-header", "--label", 4, "-o", "m.etm", code=1).stderr
-    )
+    says(call("train", path, "--no-header", "--label", 4, "-o", "m.etm", code=1).stderr, "give", "1", "3")
 
 
 def test_labels_called_na_are_labels_and_empty_ones_are_left_out(tmp_path, call):
     lines = ["a,b,kind", *rows(labels=("NA", "None", "nan")), "1,2,", "1,2,?"]
-    found = read_table(write(tmp_path / "t.csv", lines), TableOptions("kind"))
-    assert set(found.y.tolist()) == {"NA", "None", "nan"}
-    assert found.X.shape == (60, 2)
+    table = read_table(write(tmp_path / "t.csv", lines), TableOptions("kind"))
+    assert set(table.y.tolist()) == {"NA", "None", "nan"}
+    assert table.X.shape == (60, 2)
     done = call("train", "t.csv", "--label", "kind", "-o", "m.etm", *QUICK)
     assert [line for line in done.stderr.splitlines() if line.startswith("note")] == [
         "note: t.csv: 2 rows without a label are left out"
     ]
     assert len(call("predict", "m.etm", "t.csv", "--label", "kind").stdout.splitlines()) == 63
-    with pytest.raises(TableError, match="column 'kind' is empty in every row"):
+    with pytest.raises(TableError, match=r"column 'kind'.*empty"):
         read_table(write(tmp_path / "e.csv", ["a,kind", "1,", "2,"]), TableOptions("kind"))
     assert labels_from(["1", "nan"]).tolist() == ["1", "nan"]
 
@@ -94,31 +92,31 @@ def test_a_late_byte_of_another_character_set(tmp_path):
     """Beyond what is looked at when a file is opened."""
     lines = ["a,art", *["1,spring"] * 200_000, "2,spät"]
     path = write(tmp_path / "t.csv", lines, "latin-1")
-    with pytest.raises(TableError, match=r"byte 1800\d\d\d \(0xe4\) is not UTF-8.*encoding='latin-1'"):
+    with pytest.raises(TableError, match=r"byte 1800\d\d\d \(0xe4\).*UTF-8.*encoding='latin-1'"):
         read_table(path, TableOptions("art"))
 
 
 def test_decimal_comma(tmp_path):
     lines = ["a;b;kind", *(line.replace(".", ",") for line in rows(form="{:.1f};{:.1f};{}"))]
     path = write(tmp_path / "t.csv", lines)
-    with pytest.raises(TableError, match=r"column 'a' has '0,5', which is not a number. .* give decimal=','"):
+    with pytest.raises(TableError, match=r"column 'a'.*'0,5'.*decimal=','"):
         read_table(path, TableOptions("kind"))
     plain = write(tmp_path / "u.csv", ["a,b,kind", *rows()])
-    found = read_table(path, TableOptions("kind", decimal=","))
-    assert np.array_equal(found.X, read_table(plain, TableOptions("kind")).X)
+    table = read_table(path, TableOptions("kind", decimal=","))
+    assert np.array_equal(table.X, read_table(plain, TableOptions("kind")).X)
     with pytest.raises(TableError, match="decimal is 'x'"):
         open_table(path, decimal="x")
 
 
 def test_a_measurement_is_not_a_label(tmp_path):
     lines = ["a,b,y", *(f"{i % 7},{i % 5},{i * 0.37:.2f}" for i in range(300))]
-    with pytest.raises(TableError, match=r"column 'y' has 300 different numbers with fractions.*classifier"):
+    with pytest.raises(TableError, match=r"column 'y'.*\b300 different.*fractions.*classifier"):
         read_table(write(tmp_path / "t.csv", lines), TableOptions("y"))
     halves = ["a,b,y", *(f"{i % 7},{i % 5},{i % 6 / 2}" for i in range(300))]
     y = read_table(write(tmp_path / "h.csv", halves), TableOptions("y")).y
     assert sorted(set(y.tolist())) == ["0.0", "0.5", "1.0", "1.5", "2.0", "2.5"]
     many = ["a,b,y", *(f"{i % 7},{i % 5},{i % 30 / 7:.5f}" for i in range(3000))]
-    with pytest.raises(TableError, match="30 different numbers with fractions"):
+    with pytest.raises(TableError, match=r"\b30 different.*fractions"):
         read_table(write(tmp_path / "m.csv", many), TableOptions("y"))
 
 
@@ -140,7 +138,7 @@ def test_measure_reads_the_columns_of_the_model_only(tmp_path, call):
 def test_too_many_labels_for_the_split(tmp_path, call):
     write(tmp_path / "t.csv", ["a,y", *(f"{i},l{i // 2}" for i in range(300))])
     said = call("train", "t.csv", "--label", "y", "-o", "m.etm", code=1).stderr
-    assert "--test 0.2 makes 60 of 300 rows test rows, but there are 150 labels" in said
+    says(said, "--test 0.2", "60", "300", "150 labels")
     assert "--test 0.5" in said
     call("train", "t.csv", "--label", "y", "-o", "m.etm", "--test", 0.5, "--epochs", 1, "--clauses", 2)
 
@@ -148,13 +146,13 @@ def test_too_many_labels_for_the_split(tmp_path, call):
 def test_a_label_with_one_row_is_learned_from(no_board, tmp_path, call):
     write(tmp_path / "t.csv", ["a,b,y", *rows(), "100,3,rare"])
     done = call("run", "t.csv", "--label", "y", "--quick", "--no-forest", *QUICK)
-    assert "note: labels with one row only are not tested: 'rare'" in done.stderr
+    says(done.stderr, "note: labels", "one", "'rare'")
     assert Model.load("runs/t/machine.etm").classes.tolist() == ["no", "rare", "yes"]
 
 
 def test_labels_of_several_types():
     y = np.array([1, "a"] * 20, dtype=object)
-    with pytest.raises(ValueError, match=r"y\[0\] is 1 and y\[1\] is 'a'. Labels must be all texts"):
+    with pytest.raises(ValueError, match=r"y\[0\].*\b1\b.*y\[1\].*'a'.*texts"):
         EtherealClassifier.paper(epochs=1).fit(np.random.default_rng(0).random((40, 2)), y)
 
 
@@ -166,10 +164,10 @@ def with_column(name, values):
 @pytest.mark.parametrize(
     "name, values, said",
     [
-        ("day", [f"2026-01-{1 + i % 28:02}" for i in range(60)], "holds dates or times.*drop=\\['day'\\]"),
-        ("clock", [f"{i % 24}:30" for i in range(60)], "holds dates or times.*drop=\\['clock'\\]"),
+        ("day", [f"2026-01-{1 + i % 28:02}" for i in range(60)], r"dates.*times.*drop=\['day'\]"),
+        ("clock", [f"{i % 24}:30" for i in range(60)], r"dates.*times.*drop=\['clock'\]"),
         ("my key", [f"k{i}" for i in range(80)], "80 different texts.*like an id.*drop=\\['my key'\\]"),
-        ("c", [1.5] * 59 + ["x"], "line 61: column 'c' has 'x', which is not a number.*drop=\\['c'\\]"),
+        ("c", [1.5] * 59 + ["x"], r"line 61: column 'c'.*'x'.*number.*drop=\['c'\]"),
     ],
 )
 def test_columns_that_are_refused_by_name(tmp_path, name, values, said):
@@ -180,15 +178,11 @@ def test_columns_that_are_refused_by_name(tmp_path, name, values, said):
 @pytest.mark.parametrize(
     "name, values, said",
     [
-        ("row", range(60), "'row' counts up, like an id or a time stamp. Give drop=\\['row'\\]"),
-        (
-            "ms",
-            range(1_700_000_000, 1_700_000_060),
-            "'ms' counts up, like a time stamp. Give drop=\\['ms'\\]",
-        ),
-        ("key", [f"k{i}" for i in range(60)], "'key' is different in every row, like an id"),
-        ("who", [i // 6 for i in range(60)], "'who' looks like a person, file or batch.* group='who'"),
-        ("subject_id", [i % 6 for i in range(60)], "'subject_id' looks like a person"),
+        ("row", range(60), r"'row'.*id.*stamp\. Give drop=\['row'\]"),
+        ("ms", range(1_700_000_000, 1_700_000_060), r"'ms'.*stamp\. Give drop=\['ms'\]"),
+        ("key", [f"k{i}" for i in range(60)], "'key'.*different.*id"),
+        ("who", [i // 6 for i in range(60)], "'who'.*person.*batch.*group='who'"),
+        ("subject_id", [i % 6 for i in range(60)], "'subject_id'.*person"),
         ("colour", ["red", "blue"] * 30, None),
         ("level", [i % 7 for i in range(60)], None),
     ],
@@ -248,7 +242,7 @@ def test_a_first_row_with_a_category_is_not_a_header(tmp_path):
 def test_too_few_groups_for_the_test_rows(tmp_path, call):
     write(tmp_path / "t.csv", with_column("who", [i // 20 for i in range(60)]))
     said = call("train", "t.csv", "--label", "kind", "--group", "who", "-o", "m.etm", code=1).stderr
-    assert "--group has 3 different values, too few for --test 0.2. Give --test 0.33" in said
+    says(said, "--group", "3 different", "--test 0.2", "Give --test 0.33")
     call("train", "t.csv", "--label", "kind", "--group", "who", "--test", 0.34, "-o", "m.etm", *QUICK)
 
 
@@ -256,10 +250,10 @@ def test_texts_in_parquet(tmp_path):
     pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"c": ["red", None, "blue"] * 20, "k": [0, 1] * 30, "y": ["p", "q"] * 30})
     frame.to_parquet(tmp_path / "t.parquet")
-    found = read_table(str(tmp_path / "t.parquet"), TableOptions("y"))
-    assert dict(found.categories) == {0: ("blue", "red")}
-    assert found.X[:2, 0].tolist()[0] == 1.0
-    assert np.isnan(found.X[1, 0])
+    table = read_table(str(tmp_path / "t.parquet"), TableOptions("y"))
+    assert dict(table.categories) == {0: ("blue", "red")}
+    assert table.X[:2, 0].tolist()[0] == 1.0
+    assert np.isnan(table.X[1, 0])
     frame.assign(day=pd.Timestamp("2026-01-31")).to_parquet(tmp_path / "d.parquet")
-    with pytest.raises(TableError, match=r"column 'day' holds dates or times.*drop=\['day'\]"):
+    with pytest.raises(TableError, match=r"column 'day'.*dates.*times.*drop=\['day'\]"):
         read_table(str(tmp_path / "d.parquet"), TableOptions("y"))

@@ -13,6 +13,7 @@ from ethereal.cli import app
 from ethereal.datasets.rows import columns_named
 from ethereal_study.sets import download, registry
 from ethereal_study.table import Table, columns
+from says import says
 
 LONG = "a sensor with a very long name that nobody would type twice [kg·m²/s³]"
 
@@ -22,22 +23,27 @@ def commands(group, name="ethereal"):
     if not hasattr(group, "commands"):
         yield name, group
         return
-    for own, command in group.commands.items():
-        yield from commands(command, f"{name} {own}")
+    for name_in_group, command in group.commands.items():
+        yield from commands(command, f"{name} {name_in_group}")
 
 
 def options(command):
-    return {flag: own for own in command.params for flag in getattr(own, "opts", ()) if flag.startswith("-")}
+    return {
+        flag: parameter
+        for parameter in command.params
+        for flag in getattr(parameter, "opts", ())
+        if flag.startswith("-")
+    }
 
 
 def test_what_is_written_goes_to_out_everywhere():
     """Fault N19."""
     writing = {}
     for name, command in commands(get_command(app)):
-        found = options(command)
-        assert "--runs" not in found
-        if "--out" in found:
-            writing[name] = found["--out"].opts
+        offered = options(command)
+        assert "--runs" not in offered
+        if "--out" in offered:
+            writing[name] = offered["--out"].opts
     for name in ("convert", "export", "predict", "prune", "run", "study", "train", "tune"):
         assert f"ethereal {name}" in writing
     assert all("-o" in flags for flags in writing.values()), writing
@@ -52,10 +58,10 @@ def test_help_folds_where_the_terminal_ends():
 
 def test_rows_is_one_thing_everywhere():
     """Fault N19: --rows names rows, --max-rows is a number."""
-    found = {name: options(command) for name, command in commands(get_command(app))}
-    assert [name for name, own in found.items() if "--rows" in own] == ["ethereal export"]
+    offered = {name: options(command) for name, command in commands(get_command(app))}
+    assert [name for name, theirs in offered.items() if "--rows" in theirs] == ["ethereal export"]
     assert {"ethereal measure", "ethereal benchmark train"} <= {
-        n for n, own in found.items() if "--max-rows" in own
+        n for n, theirs in offered.items() if "--max-rows" in theirs
     }
 
 
@@ -75,7 +81,7 @@ def test_fetch_all_without_a_network_waits_for_one_server_once(call, monkeypatch
         monkeypatch.setitem(registry.SOURCES, name, small_source(name, Nowhere))
     done = call("datasets", "fetch", "all", code=1)
     assert tried == ["statlog", "digits"]
-    assert "har, gas: not tried. 127.0.0.1:9 does not answer. Is there a network?" in done.stderr
+    says(done.stderr, "har", "127.0.0.1:9")
     assert "digits: " in done.stdout
     tried.clear()
     told = json.loads(call("datasets", "fetch", "all", "--json", code=1).stdout)
@@ -139,7 +145,7 @@ def test_names_of_columns_in_messages_of_training(call, tmp_path):
     (tmp_path / "t.csv").write_text(f"a,pressure [Pa],y\n{big}")
     for command in (("train", "-o", "m.etm"), ("run",)):
         said = call(command[0], "t.csv", "--label", "y", *command[1:], code=1).stderr
-        assert "column 'pressure [Pa]' has values from" in said
+        says(said, "column 'pressure [Pa]'")
         assert "x1" not in said
     stamps = "".join(
         f"{i % 7},{1_700_000_000_000 + i * i * 500},{'p' if i % 7 > 3 else 'q'}\n" for i in range(60)
@@ -165,7 +171,7 @@ def test_labels_with_too_few_rows(call, tmp_path):
     assert "Every label has one row only" in call(*train, code=1).stderr
     (tmp_path / "t.csv").write_text("a,y\n" + "".join(f"{i},{i % 30}\n" for i in range(120)))
     said = call(*train, code=1).stderr
-    assert "Give --test 0.25, or add rows" in said
+    says(said, "Give --test 0.25")
     call(*train, "--test", 0.25)
     (tmp_path / "t.csv").write_text("a,g,y\n" + "".join(f"{i},one,{i % 2}\n" for i in range(60)))
-    assert "--group has one value only" in call(*train, "--group", "g", code=1).stderr
+    says(call(*train, "--group", "g", code=1).stderr, "--group", "one")

@@ -145,10 +145,10 @@ def test_missing_values_have_the_rule_of_the_class():
         assert clf.fit(gap, y).model_.feature_map.missing_policy == "ignore"
         assert clf.fit(X, y).model_.feature_map.missing_policy == "raise"
         if options.booleans == "thermometer":
-            own = EtherealClassifier.paper() if options.paper else EtherealClassifier()
-            own.set_params(n_clauses=4, epochs=1, random_state=0, s=5.0)
+            machine = EtherealClassifier.paper() if options.paper else EtherealClassifier()
+            machine.set_params(n_clauses=4, epochs=1, random_state=0, s=5.0)
             for rows in (gap, X):
-                assert clone(own).fit(rows, y).model_ == clone(clf).fit(rows, y).model_
+                assert clone(machine).fit(rows, y).model_ == clone(clf).fit(rows, y).model_
 
 
 def test_votes_and_bank_by_options(call):

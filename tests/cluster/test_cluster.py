@@ -108,10 +108,10 @@ def test_wrong_addresses(monkeypatch):
         with pytest.raises(ClusterError, match="must be an address such as"):
             cluster.connect(text)
     monkeypatch.setattr(cluster_dask, "_CONNECT_SECONDS", 0.5)
-    with pytest.raises(ClusterError, match=r"no Dask scheduler answers at tcp://127.0.0.1:1 "):
+    with pytest.raises(ClusterError, match=r"Dask.*tcp://127.0.0.1:1"):
         cluster.connect("127.0.0.1:1")
     for wrong in (0, -2, True, 1.5):
-        with pytest.raises(ClusterError, match=r"workers is .*. It must be 1 or more"):
+        with pytest.raises(ClusterError, match=r"workers.*\b1\b"):
             cluster.choose(workers=wrong)
     with pytest.raises(ClusterError, match="both given"):
         cluster.choose(dask="a:1", workers=2)

@@ -35,8 +35,8 @@ def test_what_cannot_be_joined(digits):
     with pytest.raises(ValueError, match="models is empty"):
         join([])
     fewer = EtherealClassifier.paper(n_clauses=4, T=3, epochs=1, booleanizer=Booleanizer(2), random_state=0)
-    with pytest.raises(ValueError, match=r"models\[1\] has other Booleans than models\[0\]"):
+    with pytest.raises(ValueError, match=r"models\[1\].*Booleans.*models\[0\]"):
         join([model, fewer.fit(X[:500], y[:500]).model_])
     rows = np.flatnonzero(y[:500] < "digit 4")
-    with pytest.raises(ValueError, match=r"models\[1\] has the classes"):
+    with pytest.raises(ValueError, match=r"models\[1\]"):
         join([model, fewer.fit(X[rows], y[rows]).model_])

@@ -73,8 +73,8 @@ def neighbours(clauses):
                 later = np.arange(len(offsets)) > j
                 yield np.delete(literals, k), offsets - later, votes
         for k in range(offsets[j], offsets[j + 1]):
-            own, negated = literals[k] % 6, literals[k] // 6 * 6
-            for other in set(np.flatnonzero(FEATURES[own] == FEATURES)) - {own}:
+            of_clause, negated = literals[k] % 6, literals[k] // 6 * 6
+            for other in set(np.flatnonzero(FEATURES[of_clause] == FEATURES)) - {of_clause}:
                 clause = {*literals[offsets[j] : offsets[j + 1]].tolist(), other + negated} - {literals[k]}
                 if len(clause) == offsets[j + 1] - offsets[j]:  # it was not among them already
                     moved = literals.copy()

@@ -34,8 +34,8 @@ def test_shorten_is_the_greedy_cover(seed):
     rows = rng.random((rng.integers(1, 130), 6)) < rng.random(6)
     short, short_offsets = _native.shorten(rows, literals, offsets)
     for j in range(len(offsets) - 1):
-        own = literals[offsets[j] : offsets[j + 1]].tolist()
-        assert short[short_offsets[j] : short_offsets[j + 1]].tolist() == greedy_cover(own, rows)
+        of_clause = literals[offsets[j] : offsets[j + 1]].tolist()
+        assert short[short_offsets[j] : short_offsets[j + 1]].tolist() == greedy_cover(of_clause, rows)
 
 
 @examples(50)

@@ -26,13 +26,13 @@ def test_a_blend_takes_whole_features_from_one_other_row():
     """Features 0 and 2 have two Booleans each: both come from the same row."""
     rows = np.array([[0, 0, 0, 0, 0], [1, 1, 1, 1, 1]] * 500, dtype=bool)
     features = np.array([0, 0, 1, 2, 2], dtype=np.int32)
-    found = _blends(rows, features, 0.1, seed=3)
-    assert np.array_equal(found[:, 0], found[:, 1])
-    assert np.array_equal(found[:, 3], found[:, 4])
-    changed = (found != rows)[:, [0, 2, 3]]
+    blended = _blends(rows, features, 0.1, seed=3)
+    assert np.array_equal(blended[:, 0], blended[:, 1])
+    assert np.array_equal(blended[:, 3], blended[:, 4])
+    changed = (blended != rows)[:, [0, 2, 3]]
     assert 0.03 < changed.mean() < 0.07  # a tenth of the features, half of the other rows are the same
     assert abs(np.corrcoef(changed[:, 0], changed[:, 1])[0, 1]) < 0.15
-    assert np.array_equal(found, _blends(rows, features, 0.1, seed=3))
+    assert np.array_equal(blended, _blends(rows, features, 0.1, seed=3))
     assert _blends(rows[:, :0], features[:0], 0.1, seed=3).shape == (1000, 0)
 
 
@@ -50,5 +50,5 @@ def test_the_scale_of_votes_fits_the_labels(true_scale):
 
     for expected in (true_scale / 3, 3 * true_scale):  # which hardly counts against so many rows
         assert 0.9 < vote_scale(sums, codes, expected) / true_scale < 1.1
-    found = vote_scale(sums, codes, true_scale)
-    assert loss(found) <= min(loss(s) for s in np.geomspace(true_scale / 3, 3 * true_scale, 400)) + 0.01
+    scale = vote_scale(sums, codes, true_scale)
+    assert loss(scale) <= min(loss(s) for s in np.geomspace(true_scale / 3, 3 * true_scale, 400)) + 0.01

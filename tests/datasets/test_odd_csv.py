@@ -11,6 +11,7 @@ from ethereal.datasets.files import read_table
 from ethereal.datasets.options import SourceOptions, TableOptions
 from ethereal.datasets.recordings import read_recordings
 from ethereal.datasets.tables import TableError, listed
+from says import says
 
 ROWS = "".join(f"{i % 7},{i % 5},{'xy'[i % 2]}\n" for i in range(60))
 BASE = "a,b,label\n" + ROWS
@@ -43,7 +44,7 @@ def test_a_quote_that_swallows_rows(read, end, told):
 
 
 def test_a_quote_in_the_names(read):
-    with pytest.raises(TableError, match="line 1: a quote opens here and is never closed"):
+    with pytest.raises(TableError, match=r"line 1\b.*quote.*closed"):
         read('"a,b,label\n' + ROWS)
 
 
@@ -102,7 +103,7 @@ def test_cells_that_only_python_takes_for_numbers(read, cell, told):
 
 def test_names_that_several_columns_have(read):
     text = "a,a,b,label\n" + "1,2,3,x\n4,5,6,y\n" * 20
-    with pytest.raises(TableError, match=r"'a' occurs more than once.*drop=\['a'\]"):
+    with pytest.raises(TableError, match=r"'a'.*once.*drop=\['a'\]"):
         read(text)
     rows = read(text, drop=["a"])
     assert rows.feature_names == ("b",)
@@ -122,7 +123,7 @@ def test_an_empty_column_is_not_an_input(read, capsys, empty):
     rows = read("a,e,b,label\n" + f"1,{empty},2,x\n2,{empty},3,y\n" * 20)
     assert rows.feature_names == ("a", "b")
     assert rows.X.tolist()[:2] == [[1, 2], [2, 3]]
-    assert "column 'e' is empty in every row" in capsys.readouterr().err
+    says(capsys.readouterr().err, "column 'e'", "empty")
     with pytest.raises(TableError, match="no column to learn from has a value"):
         read("e,label\n" + f"{empty},x\n{empty},y\n" * 20)
 
@@ -173,7 +174,7 @@ def test_bytes_that_do_not_tell_their_character_set(read):
 
 def test_other_character_sets_are_read(read):
     assert read(BASE.replace("a", "масса"), "cp1251", label="lмассаbel", encoding="cp1251").X.shape == (60, 2)
-    with pytest.raises(TableError, match=r"not written in ascii.*Give another encoding="):
+    with pytest.raises(TableError, match=r"ascii.*Give.*encoding="):
         read((BASE + "1,2,ä\n").encode("latin-1"), encoding="ascii")
 
 

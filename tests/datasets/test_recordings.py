@@ -12,6 +12,7 @@ from ethereal.datasets.reading import read
 from ethereal.datasets.recordings import read_recordings, windows_for
 from ethereal.datasets.tables import TableError
 from ethereal.features.front_end import FrontEnd
+from says import says
 
 
 def options(**more):
@@ -48,8 +49,8 @@ def test_a_folder_per_class_gives_windows_labels_groups_and_axes(tmp_path):
     assert rows.X[1, :, 0].tolist() == ramp(32, 16)
     assert rows.y.tolist() == ["rest"] * 6 + ["walk"] * 3
     assert rows.groups.tolist() == ["a"] * 3 + ["b"] * 3 + ["a"] * 3
-    own = rows.front_end.front_end_
-    assert (own.axes, own.window, own.hop, own.rate) == (("ax", "ay"), 32, 16, 50.0)
+    front_end = rows.front_end.front_end_
+    assert (front_end.axes, front_end.window, front_end.hop, front_end.rate) == (("ax", "ay"), 32, 16, 50.0)
 
 
 def test_windows_do_not_cross_labels_recordings_or_lost_samples(tmp_path, capsys):
@@ -69,7 +70,7 @@ def test_windows_do_not_cross_labels_recordings_or_lost_samples(tmp_path, capsys
     assert rows.y.tolist() == ["rest"] * 2 + ["walk"] * 5
     assert rows.groups.tolist() == [0] * 4 + [1] * 3
     assert rows.groups_are == "recordings"
-    assert "no group= is given" in capsys.readouterr().err
+    says(capsys.readouterr().err, "group=")
 
 
 @pytest.mark.parametrize("time", ["time [ms]", "Timestamp (ms)", "time_ms[ms]"])
@@ -91,9 +92,9 @@ def test_short_recordings_are_skipped_and_counted(tmp_path, capsys):
     write_csv(tmp_path / "b" / "short.csv", {"ax": ramp(31)})
     assert len(read_recordings(str(tmp_path), options()).X) == 1
     told = " ".join(capsys.readouterr().err.split())
-    assert "1 of 2 pieces of recordings are shorter than a window of 32 samples" in told
+    says(told, "1", "2", "32")
     assert "short.csv (31)" in told
-    with pytest.raises(TableError, match=r"long\.csv: no recording holds a window of 64.*window=32"):
+    with pytest.raises(TableError, match=r"long\.csv.*64.*window=32"):
         read_recordings(str(tmp_path), options(window=64))
 
 
@@ -107,12 +108,12 @@ def test_samples_without_a_label_are_left_out(tmp_path, capsys):
 def test_floats_need_a_scale_and_the_message_proposes_one(tmp_path, capsys):
     values = [0.5 + i / 100 for i in range(64)]
     write_csv(tmp_path / "a" / "1.csv", {"ax": values, "gx": [500 * v for v in values]})
-    with pytest.raises(TableError, match=r"1\.csv: has the sample 0\.5.*scale=10"):
+    with pytest.raises(TableError, match=r"1\.csv.*0\.5.*scale=10"):
         read_recordings(str(tmp_path), options())
     rows = read_recordings(str(tmp_path), options(scale="1000,10", units="g"))
     assert rows.X[0, :2].tolist() == [[500, 2500], [510, 2550]]
     assert rows.front_end.front_end_.scale == (1000.0, 10.0)
-    with pytest.raises(TableError, match=r"scale= has 3 numbers, but there are 2 axes"):
+    with pytest.raises(TableError, match=r"scale=.*\b3\b.*\b2\b"):
         read_recordings(str(tmp_path), options(scale="1,2,3"))
     with pytest.raises(TableError, match=r"scale is 'big'"):
         read_recordings(str(tmp_path), options(scale="big"))
@@ -122,7 +123,7 @@ def test_floats_need_a_scale_and_the_message_proposes_one(tmp_path, capsys):
 
 def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
     write_csv(tmp_path / "a" / "1.csv", {"ax": [40000] * 40})
-    with pytest.raises(TableError, match=r"has the sample 40000.*scale=0\.1"):
+    with pytest.raises(TableError, match=r"40000.*scale=0\.1"):
         read_recordings(str(tmp_path), options())
 
 
@@ -131,9 +132,9 @@ def test_whole_numbers_beyond_16_bits_are_refused(tmp_path):
     [
         ({"ax": [1, "", 3], "ay": [1, 2, 3]}, {}, r"1\.csv, line 3: column 'ax' is empty"),
         ({"ax": [1, "inf", 3]}, {}, r"1\.csv, line 3: column 'ax' is inf"),
-        ({"ax": [1, "x", 3]}, {}, r"'x', which is not a number"),
-        ({"ax": [1, 2, 3], "time": [0, 20, 40]}, {"rate": 100.0}, r"steps of 20, which are 50 samples"),
-        ({"a.x": [1, 2, 3]}, {}, r"column 'a\.x' cannot name an axis. Rename it"),
+        ({"ax": [1, "x", 3]}, {}, "'x'"),
+        ({"ax": [1, 2, 3], "time": [0, 20, 40]}, {"rate": 100.0}, r"steps.*\b20\b.*\b50\b"),
+        ({"a.x": [1, 2, 3]}, {}, r"column 'a\.x'.*Rename"),
         ({"ax": [1, 2, 3]}, {"group": "person"}, r"its person is not known"),
         ({"ax": [1, 2, 3]}, {"window": 4}, r"window is 4"),
         ({"ax": [1, 2, 3]}, {"hop": 40}, r"hop is 40"),
@@ -149,22 +150,22 @@ def test_bad_tables_are_refused_with_the_place(tmp_path, columns, more, why):
 def test_other_axes_are_refused(tmp_path):
     write_csv(tmp_path / "a" / "1.csv", {"ax": ramp(40)})
     write_csv(tmp_path / "b" / "2.csv", {"ax": ramp(40), "ay": ramp(40)})
-    with pytest.raises(TableError, match=r"2\.csv: has the axes ax, ay, but 1\.csv has ax"):
+    with pytest.raises(TableError, match=r"2\.csv.*1\.csv"):
         read_recordings(str(tmp_path), options())
 
 
 def test_usual_kernels_suit_the_window(tmp_path):
     write_csv(tmp_path / "a" / "1.csv", {"ax": ramp(40)})
-    own = read_recordings(str(tmp_path), options(kernels=None)).front_end.front_end_
-    assert [kernel for kernel, _ in own.groups] == ["stats", "parts", "haar"]
+    front_end = read_recordings(str(tmp_path), options(kernels=None)).front_end.front_end_
+    assert [kernel for kernel, _ in front_end.groups] == ["stats", "parts", "haar"]
 
 
 def test_wav_files(tmp_path):
     for label in ("yes", "no"):
         write_wav(tmp_path / label / "1.wav", ramp(600))
     rows = read_recordings(str(tmp_path), SourceOptions(window=512))
-    own = rows.front_end.front_end_
-    assert (own.rate, own.groups) == (8000.0, (("mel", "x"),))
+    front_end = rows.front_end.front_end_
+    assert (front_end.rate, front_end.groups) == (8000.0, (("mel", "x"),))
     assert rows.X.shape == (2, 512, 1)
     assert rows.X[0, :3, 0].tolist() == [0, 1, 2]
 
@@ -172,15 +173,12 @@ def test_wav_files(tmp_path):
 @pytest.mark.parametrize(
     "write, why",
     [
-        (lambda p: write_wav(p, ramp(50), rate=44100), r"2\.wav: .*44100 samples per second, but.* 8000"),
-        (lambda p: write_wav(p, [1] * 50, width=1), r"2\.wav: its samples have 8 bits, but 16"),
-        (lambda p: write_wav(p, [1] * 50, width=4), r"2\.wav: its samples have 32 bits, but 16"),
-        (
-            lambda p: write_wav(p, ramp(100), channels=2),
-            r"2\.wav: has 2 channels, but 1\.wav has 1 channel\.",
-        ),
-        (lambda p: p.write_bytes(b"RIFF"), r"2\.wav: cannot be read as a wav file"),
-        (lambda p: p.write_bytes(write_wav(p, ramp(50)).read_bytes()[:-21]), r"2\.wav: it ends after"),
+        (lambda p: write_wav(p, ramp(50), rate=44100), r"2\.wav.*44100.*but.*\b8000\b"),
+        (lambda p: write_wav(p, [1] * 50, width=1), r"2\.wav.*\b8\b.*\b16\b"),
+        (lambda p: write_wav(p, [1] * 50, width=4), r"2\.wav.*\b32\b.*\b16\b"),
+        (lambda p: write_wav(p, ramp(100), channels=2), r"2\.wav.*\b2\b.*1\.wav.*\b1\b"),
+        (lambda p: p.write_bytes(b"RIFF"), r"2\.wav"),
+        (lambda p: p.write_bytes(write_wav(p, ramp(50)).read_bytes()[:-21]), r"2\.wav"),
     ],
 )
 def test_odd_wav_files_are_refused(tmp_path, write, why):
@@ -193,7 +191,7 @@ def test_odd_wav_files_are_refused(tmp_path, write, why):
 def test_rates_of_wav_files_must_be_equal(tmp_path):
     write_wav(tmp_path / "a" / "1.wav", ramp(50))
     write_wav(tmp_path / "a" / "2.wav", ramp(50), rate=16000)
-    with pytest.raises(TableError, match=r"2\.wav: has 16000 samples per second, but 1\.wav has 8000"):
+    with pytest.raises(TableError, match=r"2\.wav.*\b16000\b.*1\.wav.*\b8000\b"):
         read_recordings(str(tmp_path), options())
 
 
@@ -204,7 +202,7 @@ def test_npz_of_windows(tmp_path):
     assert (rows.X == X).all()
     assert rows.groups.tolist() == [0, 0, 1, 1]
     assert rows.front_end.front_end_.axes == ("ax", "ay")
-    with pytest.raises(TableError, match=r"window is 16, but the windows have 32"):
+    with pytest.raises(TableError, match=r"window.*\b16\b.*\b32\b"):
         read(str(path), SourceOptions(window=16))
     bad = X.astype(float)
     bad[1, 2, 0] = np.nan
@@ -221,24 +219,29 @@ def test_an_npz_file_may_know_rate_scale_and_classes(tmp_path):
     known = {"rate": 50.0, "scale": [1000, 1000], "units": ["g", "g"], "axis_names": ["u", "v"]}
     np.savez(path, X=X, y=[0, 1, 0, 1], test=[False, False, True, True], class_names=["a", "b"], **known)
     rows = read(str(path), SourceOptions(kernels="stats"))
-    own = rows.front_end.front_end_
-    assert (own.rate, own.scale, own.units, own.axes) == (50.0, (1000.0,) * 2, ("g", "g"), ("u", "v"))
+    front_end = rows.front_end.front_end_
+    assert (front_end.rate, front_end.scale, front_end.units, front_end.axes) == (
+        50.0,
+        (1000.0,) * 2,
+        ("g", "g"),
+        ("u", "v"),
+    )
     assert rows.y.tolist() == ["a", "b", "a", "b"]
     assert rows.X.ravel().tolist() == list(range(256))
-    assert windows_for(own, str(path), TableOptions()).X.tolist() == rows.X.tolist()
-    with pytest.raises(TableError, match=r"windows of 32 x 2, but the model reads 64 samples x 2 axes"):
-        windows_for(replace(own, window=64, hop=64), str(path), TableOptions())
+    assert windows_for(front_end, str(path), TableOptions()).X.tolist() == rows.X.tolist()
+    with pytest.raises(TableError, match=r"windows.*\b32\b.*\b2\b.*\b64\b.*\b2\b"):
+        windows_for(replace(front_end, window=64, hop=64), str(path), TableOptions())
 
 
 @pytest.mark.parametrize(
     "arrays, why",
     [
         ({"y": [0, 1]}, "y has shape"),
-        ({"y": [0, 1, 2, 0], "class_names": ["a"]}, "indices into the 1 class_names"),
+        ({"y": [0, 1, 2, 0], "class_names": ["a"]}, r"indices.*\b1 class_names"),
         ({"y": [0, 1, 0, 1], "test": [0, 0, 1, 1]}, "test has dtype"),
         ({"y": [0, 1, 0, 1], "rate": [1.0, 2.0]}, "rate has dtype"),
         ({"y": [0, 1, 0, 1], "scale": [1.0, 2.0, 3.0]}, "scale has dtype"),
-        ({"y": [0, 1, 0, 1], "X": np.zeros((4, 3, 2))}, "its windows have 3 samples, but a window has 32 to"),
+        ({"y": [0, 1, 0, 1], "X": np.zeros((4, 3, 2))}, r"\b3\b.*\b32\b"),
         ({}, "has no array y"),
     ],
 )
@@ -266,8 +269,8 @@ def test_what_is_not_there(tmp_path):
     with pytest.raises(TableError, match="there is no such file or folder"):
         read_recordings(str(tmp_path / "none"), options())
     write_csv(tmp_path / "1.csv", {"ax": ramp(40)})
-    with pytest.raises(TableError, match=r"1\.csv: its label is not known"):
+    with pytest.raises(TableError, match=r"1\.csv.*label"):
         read_recordings(str(tmp_path), options())
     write_wav(tmp_path / "0.wav", ramp(40))
-    with pytest.raises(TableError, match=r"0\.wav: its label is not known"):
+    with pytest.raises(TableError, match=r"0\.wav.*label"):
         read_recordings(str(tmp_path), options())

@@ -53,9 +53,7 @@ def test_csv_of_truth_values(tmp_path):
 
 def test_csv_without_header_and_with_nothing_else(tmp_path):
     path = write(tmp_path / "t.csv", "1,2\n3,4\n")
-    with pytest.raises(
-        TableError, match=r"'1,2', holds numbers instead of the names of columns.*header=False"
-    ):
+    with pytest.raises(TableError, match=r"'1,2'.*columns.*header=False"):
         open_table(path)
     assert open_table(path, header=False).names is None
     np.testing.assert_array_equal(read(path, header=False), [[1, 2], [3, 4]])
@@ -81,15 +79,15 @@ def test_csv_in_many_blocks(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("a,b\n1,2\n3\n4,5\n", "line 3: 1 values where the first line has 2. Mend"),
-        ("a,b\n1,2\n3,4,5\n", "line 3: 3 values where the first line has 2. Mend"),
-        ("a,b\n1,2\n3", "line 3: 1 values where the first line has 2. The file ends there, in mid-line"),
-        ("a,b\n1,2\n3,spam\n", "line 3: column 'b' has 'spam', which is not a number"),
+        ("a,b\n1,2\n3\n4,5\n", r"line 3: 1\b.*\b2\. Mend"),
+        ("a,b\n1,2\n3,4,5\n", r"line 3: 3\b.*\b2\. Mend"),
+        ("a,b\n1,2\n3", r"line 3: 1\b.*\b2\b"),
+        ("a,b\n1,2\n3,spam\n", "line 3: column 'b'.*'spam'"),
         (
             'a,b\n1,2\n\n"\n",2\nx,4\n',
             "line 5: column 'a' has '', which is not a number|line 6: column 'a' has 'x'",
         ),
-        ('a,b\n1,2\n3,"4\n', "line 3: a quote opens here and is never closed"),
+        ('a,b\n1,2\n3,"4\n', r"line 3\b.*quote.*closed"),
         ("a,b\n1,2020-01-01\n", "line 2: column 'b' has '2020-01-01'"),
         ("a,b\n1,0x10\n", "line 2: column 'b' has '0x10'"),
         ("", "the file is empty"),
@@ -104,7 +102,7 @@ def test_csv_that_cannot_be_read(tmp_path, text, message):
 def test_no_table(tmp_path):
     with pytest.raises(TableError, match="no such file"):
         open_table(tmp_path / "t.csv")
-    with pytest.raises(TableError, match=r"no table ends in '.xlsx'. Tables end in .csv"):
+    with pytest.raises(TableError, match=r"'.xlsx'"):
         open_table(write(tmp_path / "t.xlsx", ""))
     with pytest.raises(TableError, match="is not a Parquet file, or is damaged"):
         open_table(write(tmp_path / "t.parquet", "PAR1"))
@@ -136,7 +134,7 @@ def test_parquet(tmp_path):
     expected = [[1, 0.5, 1, 1.25, 7], [np.nan, np.nan, 0, 2.5, 8], [3, 2.5, 1, np.nan, 7]]
     np.testing.assert_array_equal(read(tmp_path / "t.parquet", range(5)), expected)
     assert read(tmp_path / "t.parquet", [2]).dtype == bool
-    with pytest.raises(TableError, match=r"column 'text' is of type \w*string"):
+    with pytest.raises(TableError, match=r"column 'text'.*\w*string"):
         read(tmp_path / "t.parquet")
     rows = read_table(str(tmp_path / "t.parquet"), TableOptions("text", drop=["int"]))
     assert rows.y.tolist() == ["a", "b", "c"]
@@ -210,12 +208,8 @@ def test_read_table_from_csv(tmp_path):
     with pytest.raises(TableError, match="has no rows"):
         read_table(str(write(tmp_path / "t.csv", "a,b\n")), TableOptions("b"))
     rows = read_table(str(write(tmp_path / "t.csv", "1,2,7\n3,4,8\n")), TableOptions("3", header=False))
-    assert (rows.y.tolist(), rows.X.tolist(), rows.feature_names) == (
-        [7, 8],
-        [[1, 2], [3, 4]],
-        ("1", "2"),
-    )
-    with pytest.raises(TableError, match="give a number from 1 to 3"):
+    assert (rows.y.tolist(), rows.X.tolist(), rows.feature_names) == ([7, 8], [[1, 2], [3, 4]], ("1", "2"))
+    with pytest.raises(TableError, match=r"give.*\b1\b.*\b3\b"):
         read_table(str(tmp_path / "t.csv"), TableOptions("kind", header=False))
 
 
@@ -255,9 +249,9 @@ def test_read_table_by_name(tmp_path, monkeypatch):
     assert rows.y.tolist() == digits.y.tolist()  # class names are numbers
     np.testing.assert_array_equal(rows.test, digits.test)
     assert rows.image_shape == (8, 8)
-    with pytest.raises(TableError, match=r"'digitts' is neither a file nor .* Did you mean 'digits'"):
+    with pytest.raises(TableError, match=r"'digitts'.*mean 'digits'"):
         read_table("digitts")
-    with pytest.raises(TableError, match="label=, drop= and group= are for files"):
+    with pytest.raises(TableError, match=r"label=, drop=.*group="):
         read_table("digits", TableOptions("y"))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(TableError, match="no such file"):

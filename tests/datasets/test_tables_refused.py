@@ -26,20 +26,20 @@ def many(cell, n=100):
         ("", "the file is empty"),
         ("\n\n", "the first line is empty.*Take it out"),
         ("a,b,y\n", "has no rows below the names of the columns"),
-        (numbers("{} {} {}\n", "a b y\n"), "only column is 'a b y'. Columns are separated by commas"),
+        (numbers("{} {} {}\n", "a b y\n"), "'a b y'"),
         (numbers(head="a,a,y\n"), "'a' occurs more than once. Rename one of them"),
-        (numbers(head="a,b,Y\n"), "label is 'y', but there is no such column. Did you mean 'Y'"),
-        (numbers("{},{},{},\n"), "line 2: 4 values where the first line has 3. Mend the line"),
-        (numbers("{},{},p\n"), "column 'y' holds one label only, 'p'.*Name another column"),
-        ("a,b,y\n" + "".join(f"{i % 9},{i % 7},{i}\n" for i in range(60)), "60 different values in 60 rows"),
-        (many('"{},000"'), "line 2: column 'a' has '100,000', which.*If signs in it separate thousands"),
-        (many("{}.5 kg"), "numbers with signs or units, such as '100.5 kg'.*into the column's name"),
-        (many("${}.5"), r"numbers with signs or units, such as '\$100.5'"),
-        (many('"Jan 3, 2{}"'), "column 'a' holds dates or times, such as 'Jan 3, 2100'.*drop=\\['a'\\]"),
-        (many("3-Feb-2{}"), "column 'a' holds dates or times"),
-        (many("3. März 2{}"), "column 'a' holds dates or times"),
-        ('[{"a": 1, "y": "p"}]\n', "not a text file but a JSON file"),
-        ("a,b,y\n1,2,p\n1\0,3,q\n", "byte 14 is 0, which no text has"),
+        (numbers(head="a,b,Y\n"), "label.*'y'.*mean 'Y'"),
+        (numbers("{},{},{},\n"), r"line 2: 4\b.*\b3\. Mend"),
+        (numbers("{},{},p\n"), "column 'y'.*one label.*'p'.*Name"),
+        ("a,b,y\n" + "".join(f"{i % 9},{i % 7},{i}\n" for i in range(60)), r"\b60 different.*\b60\b"),
+        (many('"{},000"'), "line 2: column 'a'.*'100,000', which.*If signs"),
+        (many("{}.5 kg"), "numbers.*signs.*units.*'100.5 kg'.*into.*column's"),
+        (many("${}.5"), r"numbers.*signs.*units.*'\$100.5'"),
+        (many('"Jan 3, 2{}"'), r"column 'a'.*dates.*'Jan 3, 2100'.*drop=\['a'\]"),
+        (many("3-Feb-2{}"), "column 'a'.*dates"),
+        (many("3. März 2{}"), "column 'a'.*dates"),
+        ('[{"a": 1, "y": "p"}]\n', "text.*JSON"),
+        ("a,b,y\n1,2,p\n1\0,3,q\n", r"byte 14\b.*\b0\b.*text"),
         (b"\xff\xce\x12\0\x80\0\0\0a,b,y\n".decode("latin-1"), "which no text has"),
     ],
 )
@@ -54,7 +54,7 @@ def test_german_thousands(tmp_path):
     lines = [f"{i % 9 + 1}.{i + 100},50;{i % 2}" for i in range(99)]
     path = tmp_path / "t.csv"
     path.write_text("\n".join(["a;y", *lines, ""]), encoding="utf-8")
-    with pytest.raises(TableError, match=r"line 2: column 'a' has '1.100,50'.*separate thousands"):
+    with pytest.raises(TableError, match=r"line 2: column 'a'.*'1.100,50'.*separate"):
         read_table(str(path), TableOptions("y", decimal=","))
 
 
@@ -80,7 +80,7 @@ def test_other_kinds_of_files(tmp_path):
             wrong.write_bytes(path.read_bytes())
             with pytest.raises(TableError, match=said):
                 read_table(str(wrong), TableOptions("y"))
-    with pytest.raises(TableError, match=r"plain.csv: it is not written in utf-32.*Give another encoding="):
+    with pytest.raises(TableError, match=r"plain.csv.*utf-32.*Give.*encoding="):
         read_table(str(plain), TableOptions("y", encoding="utf-32"))
 
 
@@ -101,7 +101,7 @@ def test_a_tab_file_of_orange_is_read_without_its_two_lines(tmp_path):
     path = tmp_path / "t.tab"
     rows = numbers("{}\t{}\t{}\n", "")
     path.write_text(f"a\tb\ty\ncontinuous\tcontinuous\td\n\t\tclass\n{rows}", encoding="utf-8")
-    with pytest.raises(TableError, match=r"lines 2 and 3 hold kinds and roles"):
+    with pytest.raises(TableError, match=r"lines 2\b.*\b3\b"):
         read_table(str(path), TableOptions("y"))
     path.write_text(f"a\tb\ty\n{rows}", encoding="utf-8")
     assert read_table(str(path), TableOptions("y")).feature_names == ("a", "b")

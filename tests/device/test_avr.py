@@ -92,15 +92,15 @@ def test_constants_lie_in_flash(layout: Any, shape: dict[str, Any]) -> None:
 @functools.cache
 def programs_of_all_layouts() -> list[tuple[str, dict[str, str]]]:
     """Every layout with every shape, by turns in several files of floats and in one header of integers."""
-    found = []
+    collected = []
     for i, shape in enumerate(SHAPES):
         for j, layout in enumerate(LAYOUTS):
             model, X = random_model(**{**shape_for(layout, shape), "whole_thresholds": True})
             input, single = (("float", False), ("int16", True))[(i + j) % 2]
             options = {"name": "toy", "with_names": True, "rows": np.round(X)}
             program = make_program(model, layout, input=input, single_header=single, **options)
-            found.append((f"{shape} {layout} {input}", project_files("c", program)))
-    return found
+            collected.append((f"{shape} {layout} {input}", project_files("c", program)))
+    return collected
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
@@ -140,7 +140,7 @@ def test_tables_that_an_avr_cannot_address(tmp_path: Path) -> None:
     need("avr-gcc")
     model, _ = random_model(7, encoding=None, n_features=600, n_clauses=6000, longest=6)
     program = make_program(model, "sliced", name="toy")
-    with pytest.raises(device.CompileError, match="An AVR reads tables of up to 32767 bytes"):
+    with pytest.raises(device.CompileError, match=r"AVR.*\b32767\b"):
         compile_elf(program.files, TARGETS[MEGA], ["toy_predict"])
 
 
@@ -151,23 +151,28 @@ def test_measured_in_simavr(target: str, shape: dict[str, Any]) -> None:
     i = SHAPES.index(shape)
     for layout in {LAYOUTS[i % len(LAYOUTS)], LAYOUTS[(i + 2) % len(LAYOUTS)]}:
         model, X = random_model(**shape_for(layout, shape))
-        found = measure(model, X[:16], target, layout)
-        assert found.agreement == 1.0
-        assert (found.name, found.target, found.n_rows, found.counted) == (layout, target, 16, "cycles")
-        assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
-        assert (found.booleanize_instructions > 0) == find_layout(layout).has_rows
-        assert 0 < found.stack_bytes < 400
-        assert found.ram_bytes + found.stack_bytes <= TARGETS[target].ram_bytes
-        assert found.clause_flash_bytes <= found.flash_bytes < TARGETS[target].flash_bytes
-        assert found.estimated_seconds == pytest.approx(found.total_instructions / 16e6)
+        measured = measure(model, X[:16], target, layout)
+        assert measured.agreement == 1.0
+        assert (measured.name, measured.target, measured.n_rows, measured.counted) == (
+            layout,
+            target,
+            16,
+            "cycles",
+        )
+        assert 0 < measured.instructions_min <= measured.instructions <= measured.instructions_max
+        assert (measured.booleanize_instructions > 0) == find_layout(layout).has_rows
+        assert 0 < measured.stack_bytes < 400
+        assert measured.ram_bytes + measured.stack_bytes <= TARGETS[target].ram_bytes
+        assert measured.clause_flash_bytes <= measured.flash_bytes < TARGETS[target].flash_bytes
+        assert measured.estimated_seconds == pytest.approx(measured.total_instructions / 16e6)
 
 
 @pytest.mark.slow
 def test_integer_inputs_in_simavr() -> None:
     need("avr-gcc", "simavr")
     model, X = random_model(6, whole_thresholds=True, n_features=5, n_clauses=30)
-    for found in measure_layouts(model, np.round(X[:8]), UNO, input="int16"):
-        assert found.agreement == 1.0
+    for measurement in measure_layouts(model, np.round(X[:8]), UNO, input="int16"):
+        assert measurement.agreement == 1.0
 
 
 def test_cycles_are_exact() -> None:
@@ -198,16 +203,16 @@ def test_cycles_are_exact() -> None:
 def test_the_chip_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     need("avr-gcc", "simavr")
     wide, X = random_model(9, encoding=None, n_features=120, n_clauses=200, longest=5)
-    with pytest.raises(ModelTooLarge, match=r"needs \d+ bytes of RAM, \d+ more than the 2048 of"):
+    with pytest.raises(ModelTooLarge, match=r"needs \d+.*RAM, \d+.*\b2048\b"):
         measure(wide, X[:2], UNO, "sliced")
-    found = [own.name for own in measure_layouts(wide, X[:2], UNO)]
-    assert found == ["compact", "fast", "straight", "redress"]
+    layouts = [measurement.name for measurement in measure_layouts(wide, X[:2], UNO)]
+    assert layouts == ["compact", "fast", "straight", "redress"]
     assert measure(wide, X[:2], MEGA, "sliced").agreement == 1.0
     long, X = random_model(9, encoding=None, n_features=120, n_clauses=3000, longest=20)
     with pytest.raises(ModelTooLarge, match=r"The tables take \d+ bytes"):
         measure(long, X[:2], UNO, "fast")
     monkeypatch.setitem(TARGETS, UNO, replace(TARGETS[UNO], flash_bytes=1000, start=Room(0, 0)))
-    with pytest.raises(ModelTooLarge, match=r"bytes of flash, \d+ more than the 1000 of atmega328p"):
+    with pytest.raises(ModelTooLarge, match=r"bytes.*flash, \d+.*\b1000\b.*atmega328p"):
         measure(wide, X[:2], UNO, "fast")
 
 
@@ -292,14 +297,14 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_runs_on_other_cores_only() -> None:
     model, X = random_model(1)
-    with pytest.raises(ValueError, match="atmega328p is an AVR, for which only cycles are counted"):
+    with pytest.raises(ValueError, match=r"atmega328p.*AVR"):
         device.find_core(UNO)
     done = CliRunner().invoke(app, ["run", "digits", "--target", UNO])
     assert done.exit_code == 1
     assert "is an AVR" in done.output
-    with pytest.raises(ValueError, match="cannot be measured on atmega328p"):
+    with pytest.raises(ValueError, match="atmega328p"):
         measure_program(redress_scan(model, X[:2]), UNO)
-    with pytest.raises(ValueError, match="does not execute atmega328p"):
+    with pytest.raises(ValueError, match="atmega328p"):
         device.EmulatedCore(
             compile_elf({"a.c": "int f(void) { return 1; }"}, TARGETS["cortex-m7"], ["f"]), TARGETS[UNO]
         )
@@ -311,9 +316,9 @@ def test_command(tmp_path: Path) -> None:
     arguments = ["measure", str(tmp_path / "toy.etm"), "--target", UNO, "--max-rows", "5"]
     done = CliRunner().invoke(app, [*arguments, "--json"])
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert {one["counted"] for one in found} == {"cycles"}
-    assert {one["estimate"]["clock_hz"] for one in found} == {16e6}
+    printed = json.loads(done.stdout)
+    assert {one["counted"] for one in printed} == {"cycles"}
+    assert {one["estimate"]["clock_hz"] for one in printed} == {16e6}
     table = CliRunner().invoke(app, [*arguments, "--all"]).output
     assert table.count("cycles") == 1  # counted, and not estimated beside
     assert "nstructions" not in table

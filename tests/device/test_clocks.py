@@ -19,9 +19,9 @@ def test_each_chip_has_the_clock_of_its_data_sheet():
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7"])
 def test_time_is_cycles_by_the_clock_of_the_chip(target):
-    found = measure(MODEL, [[True, True], [False, False]], target)
-    assert found.estimated_cycles > found.total_instructions
-    assert found.estimated_seconds == found.estimated_cycles / CLOCKS[target]
+    measured = measure(MODEL, [[True, True], [False, False]], target)
+    assert measured.estimated_cycles > measured.total_instructions
+    assert measured.estimated_seconds == measured.estimated_cycles / CLOCKS[target]
 
 
 def test_export_says_cycles_where_cycles_are_counted(call):

@@ -225,7 +225,7 @@ def test_a_port_where_nobody_answers(iris, monkeypatch):
     ours, theirs = pty.openpty()
     tty.setraw(theirs)
     try:
-        with pytest.raises(BoardError, match="no MicroPython prompt answers"):
+        with pytest.raises(BoardError, match="MicroPython"):
             deploy(iris, os.ttyname(theirs))
     finally:
         os.close(ours)

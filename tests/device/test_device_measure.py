@@ -1,4 +1,4 @@
-"""Exported models on emulated cores: agreement on every target, costs, rivals, the paper's board."""
+"""Exported models on emulated cores: agreement on every target, costs, baselines, the paper's board."""
 
 from __future__ import annotations
 
@@ -65,15 +65,15 @@ def digits() -> tuple[Model, NDArray[Any], NDArray[Any]]:
 )
 def test_every_layout_agrees_on_every_target(layout: Any, target: str, digits: Any) -> None:
     model, train, test = digits
-    found = measure(model, test[:60], target, layout, rows=train)
-    assert found.agreement == 1.0
-    assert (found.name, found.target, found.n_rows) == (layout, target, 60)
-    assert 0 < found.instructions_min <= found.instructions <= found.instructions_max
+    measured = measure(model, test[:60], target, layout, rows=train)
+    assert measured.agreement == 1.0
+    assert (measured.name, measured.target, measured.n_rows) == (layout, target, 60)
+    assert 0 < measured.instructions_min <= measured.instructions <= measured.instructions_max
     has_rows = find_layout(layout).has_rows
-    assert (found.booleanize_instructions > 0) == has_rows
-    assert found.ram_bytes == 0
-    assert 0 < found.stack_bytes < TARGETS[target].ram_bytes
-    assert (found.clause_flash_bytes < found.flash_bytes) == has_rows
+    assert (measured.booleanize_instructions > 0) == has_rows
+    assert measured.ram_bytes == 0
+    assert 0 < measured.stack_bytes < TARGETS[target].ram_bytes
+    assert (measured.clause_flash_bytes < measured.flash_bytes) == has_rows
 
 
 @pytest.mark.parametrize(
@@ -119,45 +119,45 @@ def test_the_papers_models_against_their_redress_words(name: str) -> None:
     model = machine.fit(data.X[~data.test], data.y[~data.test]).model_
     rows = data.X[data.test][:64]
     scan = measure_program(redress_scan(model, rows))
-    found = {m.name: m for m in measure_layouts(model, rows)}
-    assert all(m.agreement == 1.0 for m in (scan, *found.values()))
-    assert found["fast"].instructions <= scan.instructions / 8
-    assert found["fast"].clause_flash_bytes <= scan.flash_bytes
-    assert found["compact"].clause_flash_bytes <= 0.6 * scan.flash_bytes
-    assert found["sliced"].instructions <= scan.instructions / 50
+    by_layout = {m.name: m for m in measure_layouts(model, rows)}
+    assert all(m.agreement == 1.0 for m in (scan, *by_layout.values()))
+    assert by_layout["fast"].instructions <= scan.instructions / 8
+    assert by_layout["fast"].clause_flash_bytes <= scan.flash_bytes
+    assert by_layout["compact"].clause_flash_bytes <= 0.6 * scan.flash_bytes
+    assert by_layout["sliced"].instructions <= scan.instructions / 50
 
 
 def test_estimates_follow_from_the_kinds_of_instructions(digits: Any) -> None:
     model, _, test = digits
-    found = measure(model, test[:5], layout="compact", estimate=Estimate(1e6, 2, 0.5))
-    assert found.mix["instructions"] == found.total_instructions
-    waits = 2 * (found.mix["jumps"] + found.mix["loads"])
-    without = replace(found, estimate=Estimate(1e6, 0, 0.5)).estimated_cycles
-    assert found.total_instructions < without == pytest.approx(found.estimated_cycles - waits)
-    assert found.estimated_seconds == pytest.approx(found.estimated_cycles / 1e6)
-    assert found.as_dict()["estimated_cycles"] == found.estimated_cycles
+    measured = measure(model, test[:5], layout="compact", estimate=Estimate(1e6, 2, 0.5))
+    assert measured.mix["instructions"] == measured.total_instructions
+    waits = 2 * (measured.mix["jumps"] + measured.mix["loads"])
+    without = replace(measured, estimate=Estimate(1e6, 0, 0.5)).estimated_cycles
+    assert measured.total_instructions < without == pytest.approx(measured.estimated_cycles - waits)
+    assert measured.estimated_seconds == pytest.approx(measured.estimated_cycles / 1e6)
+    assert measured.as_dict()["estimated_cycles"] == measured.estimated_cycles
     # A call of its own for each of the two steps costs little.
-    in_steps = found.instructions + found.booleanize_instructions
-    assert found.total_instructions == pytest.approx(in_steps, rel=0.01)
-    assert found.estimated_joules == pytest.approx(found.estimated_seconds / 2)
+    in_steps = measured.instructions + measured.booleanize_instructions
+    assert measured.total_instructions == pytest.approx(in_steps, rel=0.01)
+    assert measured.estimated_joules == pytest.approx(measured.estimated_seconds / 2)
 
 
 def test_few_different_rows_become_a_table() -> None:
     model, X = random_model(4, encoding="onehot", n_features=3, n_bins=4, n_clauses=60)
-    found = {m.name: m for m in measure_layouts(model, X)}
-    assert all(m.agreement == 1.0 for m in found.values())
-    assert found["fast"].instructions < 60
+    by_layout = {m.name: m for m in measure_layouts(model, X)}
+    assert all(m.agreement == 1.0 for m in by_layout.values())
+    assert by_layout["fast"].instructions < 60
 
 
 def test_forest_agrees_with_scikit_learn() -> None:
     X, y = load_digits(return_X_y=True)
     X = X + np.random.default_rng(0).random(X.shape) * 0.3
     estimator = RandomForestClassifier(10, max_depth=8, random_state=0).fit(X[:1000], y[:1000])
-    rival = forest_program(estimator, X[1000:1200])
-    found = measure_program(rival)
-    assert found.agreement == 1.0
-    assert found.instructions > 10 * 8
-    assert (rival.expected == y[1000:1200]).mean() > 0.85
+    baseline = forest_program(estimator, X[1000:1200])
+    measured = measure_program(baseline)
+    assert measured.agreement == 1.0
+    assert measured.instructions > 10 * 8
+    assert (baseline.expected == y[1000:1200]).mean() > 0.85
 
 
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7"])
@@ -205,10 +205,10 @@ def test_too_large_says_by_how_much_and_what_fits(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(ModelTooLarge, match=r"What fits: 'compact' \("):
         measure(model, X[:3], layout="fast")
     assert measure(model, X[:3], layout="auto").name == "compact"
-    with pytest.warns(UserWarning, match="Layout 'fast' is left out: .* What fits: 'compact'"):
+    with pytest.warns(UserWarning, match="Layout 'fast'.*'compact'"):
         assert [m.name for m in measure_layouts(model, X[:3])] == ["compact"]
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(chip, flash_bytes=1 << 20, ram_bytes=4096))
-    with pytest.raises(ModelTooLarge, match=r"The model needs \d+ bytes of RAM, \d+ more than the 4096"):
+    with pytest.raises(ModelTooLarge, match=r"\d+.*RAM, \d+.*\b4096\b"):
         measure(model, X[:3], layout="sliced")
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(chip, flash_bytes=500))
     with pytest.raises(ModelTooLarge, match="No layout fits"):

@@ -12,10 +12,10 @@ pytest.importorskip("unicorn")
 def test_learning_keeps_its_bounds(target):
     model, X = random_model(3, n_clauses=120, n_features=12, n_classes=6, shortest=2)
     small, quick = (measured(model, X[:30], target, 60, layout, margin=3) for layout in ("lists", "branches"))
-    for found in (small, quick):
-        assert found["flash of learning"] + found["flash of save and restore"] <= 900
-        assert found["RAM"] <= found["RAM by the formula"] + 100
-        assert found["learn a row"] <= 1.2 * found["predict after"]
+    for costs in (small, quick):
+        assert costs["flash of learning"] + costs["flash of save and restore"] <= 900
+        assert costs["RAM"] <= costs["RAM by the formula"] + 100
+        assert costs["learn a row"] <= 1.2 * costs["predict after"]
     assert small["learn a row"] <= 1.2 * small["predict before"]
     assert small["predict after"] <= 2 * small["predict before"]
     assert quick["predict after"] <= small["predict after"] / 2

@@ -41,11 +41,11 @@ def test_a_seeded_fault_is_found(what):
     source = small_source("sliced")
     broken, n = re.subn(pattern, new, source.files[file], count=1)
     assert n == 1
-    found = list(
+    analyses = list(
         prove(replace(source, files=source.files | {file: broken}), functions=[function], int_bits=(32,))
     )
-    assert [own.is_proven for own in found] == [False]
-    assert found[0].findings
+    assert [analysis.is_proven for analysis in analyses] == [False]
+    assert analyses[0].findings
 
 
 @needs_frama_c
@@ -62,9 +62,9 @@ def test_a_wrong_call_and_an_endless_loop_are_found(old, new, finding):
     text = source.files["ethereal_compact.h"]
     assert text.count(old) == 1
     files = source.files | {"ethereal_compact.h": text.replace(old, new)}
-    (found,) = prove(replace(source, files=files), functions=["predict"], int_bits=(32,))
-    assert not found.is_proven
-    assert finding in found.findings[0]
+    (analysis,) = prove(replace(source, files=files), functions=["predict"], int_bits=(32,))
+    assert not analysis.is_proven
+    assert finding in analysis.findings[0]
 
 
 @needs_frama_c
@@ -72,8 +72,8 @@ def test_an_answer_of_a_packed_table_is_a_class():
     model, _ = random_model(5, n_features=8, n_clauses=40, n_classes=10)
     source = Source.of(make_program(model, "fast", input="uint8"))
     assert "ET_CELL_BITS 4u" in source.files["model.c"]
-    (found,) = prove(source, functions=["predict"], int_bits=(32,))
-    assert found.is_proven, found.findings
+    (analysis,) = prove(source, functions=["predict"], int_bits=(32,))
+    assert analysis.is_proven, analysis.findings
 
 
 @needs_frama_c
@@ -82,9 +82,9 @@ def test_an_answer_of_a_packed_table_is_a_class():
     few([("fast", "leading_zeros"), ("fast", "class_sums"), ("fast", "crc32"), ("compact", "predict")], 2),
 )
 def test_a_small_model_is_proven(layout, function):
-    (found,) = prove(small_source(layout), functions=[function], int_bits=(16,))
-    assert found.is_proven, found.findings
-    assert found.seconds > 0
+    (analysis,) = prove(small_source(layout), functions=[function], int_bits=(16,))
+    assert analysis.is_proven, analysis.findings
+    assert analysis.seconds > 0
 
 
 @needs_frama_c
@@ -93,8 +93,8 @@ def test_a_stream_of_sound_is_proven_where_an_int_has_16_bits():
     sounds = np.random.default_rng(0).integers(-32768, 32768, (9, 512, 1)).astype(np.int16)
     model = model_of(WindowFeatures(["mel"], rate=8000).fit(sounds), sounds, n_clauses=4)
     source = Source.of(make_program(model, "straight"))
-    (found,) = prove(source, functions=["push"], int_bits=(16,))
-    assert found.is_proven, found.findings
+    (analysis,) = prove(source, functions=["push"], int_bits=(16,))
+    assert analysis.is_proven, analysis.findings
 
 
 @needs_frama_c
@@ -103,21 +103,21 @@ def test_the_command_proves_an_exported_folder(tmp_path):
     export.c(model, tmp_path / "own", layout="straight", name="own", single_header=True)
     result = CliRunner().invoke(app, ["prove", str(tmp_path / "own"), "--json"])
     assert result.exit_code == 0, result.output
-    found = json.loads(result.output)
-    assert {own["function"] for own in found} == {
+    printed = json.loads(result.output)
+    assert {line["function"] for line in printed} == {
         "check",
         "predict",
         "class_sums",
         "predict_batch",
         "missing",
     }
-    assert {own["int_bits"] for own in found} == {16, 32}
-    assert all(own["is_proven"] and own["alarms"] == 0 for own in found)
+    assert {line["int_bits"] for line in printed} == {16, 32}
+    assert all(line["is_proven"] and line["alarms"] == 0 for line in printed)
 
 
 def test_lines_with_a_long_name_fit_80_columns(monkeypatch, tmp_path):
-    found = proof.Analysis("predict_32_rows", 16, 12, 3, 1234.5, ())
-    monkeypatch.setattr(proof, "prove", lambda source, seconds: iter([found]))
+    analysis = proof.Analysis("predict_32_rows", 16, 12, 3, 1234.5, ())
+    monkeypatch.setattr(proof, "prove", lambda source, seconds: iter([analysis]))
     export.c(random_model(1)[0], tmp_path / "own", name="a_name_that_is_longer_than_its_column")
     result = CliRunner().invoke(app, ["prove", str(tmp_path / "own")])
     assert result.exit_code == 1

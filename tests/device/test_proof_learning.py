@@ -43,8 +43,8 @@ def small_source(layout, n_classes=3, **options):
     ],
 )
 def test_a_small_export_that_learns_is_proven(layout, options, function, bits):
-    (found,) = prove(small_source(layout, **options), functions=[function], int_bits=(bits,))
-    assert found.is_proven, found.findings
+    (analysis,) = prove(small_source(layout, **options), functions=[function], int_bits=(bits,))
+    assert analysis.is_proven, analysis.findings
 
 
 @pytest.mark.parametrize("what", few(list(FAULTS), 1))
@@ -53,6 +53,6 @@ def test_a_seeded_fault_is_found(what):
     source = small_source("branches")
     assert source.files[file].count(old) == 1
     broken = source.files | {file: source.files[file].replace(old, new)}
-    (found,) = prove(replace(source, files=broken), functions=[function], int_bits=(32,))
-    assert not found.is_proven
-    assert found.findings
+    (analysis,) = prove(replace(source, files=broken), functions=[function], int_bits=(32,))
+    assert not analysis.is_proven
+    assert analysis.findings

@@ -17,11 +17,11 @@ def on_core(program, function, rows, target):
     chip = find_target(target)
     core = EmulatedCore(compile_elf(program.files, chip, [function], optimize="-Os"), chip)
     address = core.buffer(np.zeros_like(rows[0]))
-    found = []
+    collected = []
     for row in rows:
         core.write(address, np.ascontiguousarray(row))
-        found.append(core.call(function, address))
-    return found
+        collected.append(core.call(function, address))
+    return collected
 
 
 @pytest.mark.parametrize("target", CORES)
@@ -49,7 +49,7 @@ def test_drift_counts_as_the_host_does(target):
 
 def test_windows_may_be_unknown_too():
     windows = hard_windows(64, n_axes=3, n_random=4)
-    own = WindowFeatures(["stats", "haar"], axes=["ax", "ay", "az"]).fit(windows)
-    model = model_of(own, windows, n_clauses=9).with_unknown(6)
+    extractor = WindowFeatures(["stats", "haar"], axes=["ax", "ay", "az"]).fit(windows)
+    model = model_of(extractor, windows, n_clauses=9).with_unknown(6)
     assert model.n_classes in model._engine.winners(windows)
     assert device.measure(model, windows, "cortex-m0plus").agreement == 1.0

@@ -63,10 +63,10 @@ def build(
     """Compile a sketch without a warning, and link it for an Uno."""
     example = library / "examples" / name
     (folder / "sketch.cpp").write_text("#include <Arduino.h>\n" + (example / f"{name}.ino").read_text())
-    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src", "-I", example]
-    subprocess.run(["avr-g++", "-std=gnu++11", *own, "sketch.cpp"], cwd=folder, check=True)
+    command = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src", "-I", example]
+    subprocess.run(["avr-g++", "-std=gnu++11", *command, "sketch.cpp"], cwd=folder, check=True)
     sources = [library / "src" / "toy.c", *example.glob("*.c")]
-    subprocess.run(["avr-gcc", "-std=gnu11", *own, *sources], cwd=folder, check=True)
+    subprocess.run(["avr-gcc", "-std=gnu11", *command, *sources], cwd=folder, check=True)
     objects = [*core, *folder.glob("*.o")]
     link = ["avr-gcc", *BOARD, "-Wl,--gc-sections", *objects, "-lm", "-o", folder / "sketch.elf"]
     return subprocess.run(link, capture_output=True, text=True, check=False)
@@ -125,7 +125,7 @@ def test_a_row_that_exceeds_the_ram_of_an_uno_is_refused(tmp_path):
     n = 600
     model = Model([0, 1], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=n, classes=["a", "b"],
                   booleanizer=Booleanizer(thresholds=0.5).fit(np.zeros((1, n))))  # fmt: skip
-    with pytest.raises(export.ModelTooLarge, match=r"row of 600 features .* 2400 bytes of RAM.*leaves 1792"):
+    with pytest.raises(export.ModelTooLarge, match=r"row.*\b600\b.*\b2400\b.*RAM.*leaves 1792\b"):
         export.arduino(model, tmp_path / "toy", target="atmega328p")
     export.arduino(model, tmp_path / "toy", target="atmega2560")
 
@@ -168,5 +168,5 @@ def test_an_export_that_learns_on_an_uno(tmp_path, core, learn, new):
     assert first_line(tmp_path / "sketch.elf").startswith("0 failures in ")
     sketch = (library / "examples" / "Teach" / "Teach.ino").read_text()
     (tmp_path / "teach.cpp").write_text("#include <Arduino.h>\n" + sketch)
-    own = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
-    subprocess.run(["avr-g++", "-std=gnu++11", *own, "teach.cpp"], cwd=tmp_path, check=True)
+    command = [*COMPILE, "-Wall", "-Wextra", "-Werror", *HEADERS, "-I", library / "src"]
+    subprocess.run(["avr-g++", "-std=gnu++11", *command, "teach.cpp"], cwd=tmp_path, check=True)

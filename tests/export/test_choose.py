@@ -61,11 +61,11 @@ def flash(program: Any, *more: str) -> int:
 
 def test_a_chip_with_room_gets_the_quick_program(iris: Any) -> None:
     model, X = iris
-    found = {m.name: m for m in measure_layouts(model, X)}
+    by_layout = {m.name: m for m in measure_layouts(model, X)}
     auto = measure(model, X)
-    assert auto == found["fast"]
-    assert 20 * auto.total_instructions < found["compact"].total_instructions
-    assert auto.flash_bytes < found["compact"].flash_bytes + 2048
+    assert auto == by_layout["fast"]
+    assert 20 * auto.total_instructions < by_layout["compact"].total_instructions
+    assert auto.flash_bytes < by_layout["compact"].flash_bytes + 2048
 
 
 def test_simplifying_a_model_does_not_change_its_export(iris: Any, digits: Any) -> None:
@@ -96,8 +96,8 @@ def test_less_flash_takes_smaller_and_slower_programs_until_none_fits(digits: An
         assert measure(model, X, flash=size).flash_bytes == size
     with pytest.raises(ModelTooLarge, match=rf"takes {sizes[-1]} bytes of flash, 1 more than the"):
         choose(model, flash=sizes[-1] - 1)
-    found = [(f.layout, f.clause_bytes, f.bytes) for f in on_device(X)(model)]
-    assert found == [(*form, size) for form, size in zip(forms, sizes, strict=True)]
+    tried = [(f.layout, f.clause_bytes, f.bytes) for f in on_device(X)(model)]
+    assert tried == [(*form, size) for form, size in zip(forms, sizes, strict=True)]
 
 
 def test_the_chip_of_the_target_is_the_limit(digits: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,23 +113,23 @@ def test_the_chip_of_the_target_is_the_limit(digits: Any, monkeypatch: pytest.Mo
 @pytest.mark.slow
 def test_a_chip_without_the_ram_gets_the_next_program(monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(5, encoding=None, n_features=600, n_clauses=1300, longest=3)
-    room = 8_000  # too little for "straight"
-    fast = choose(model, flash=room)
+    budget = 8_000  # too little for "straight"
+    fast = choose(model, flash=budget)
     assert fast.layout == "fast"
     least = measure(model, X[:5], layout="compact").stack_bytes
     assert least < fast.costs.stack_bytes
     monkeypatch.setitem(TARGETS, "cortex-m7", replace(M7, ram_bytes=least + 100))
-    assert measure(model, X[:5], flash=room).name == choose(model, flash=room).layout == "compact"
+    assert measure(model, X[:5], flash=budget).name == choose(model, flash=budget).layout == "compact"
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_estimates_are_near_what_is_measured(layout: Any, iris: Any, digits: Any) -> None:
     for model, X in (iris, digits):
-        program, found = choose(model, layout, rows=X), measure(model, X, layout=layout, rows=X)
+        program, measured = choose(model, layout, rows=X), measure(model, X, layout=layout, rows=X)
         code = program.costs.code_bytes
-        assert found.flash_bytes <= program.flash_bytes <= found.flash_bytes + max(1000, 0.4 * code)
-        assert found.stack_bytes == pytest.approx(program.costs.stack_bytes, abs=130)
-        assert found.total_instructions == pytest.approx(program.costs.instructions, rel=0.4)
+        assert measured.flash_bytes <= program.flash_bytes <= measured.flash_bytes + max(1000, 0.4 * code)
+        assert measured.stack_bytes == pytest.approx(program.costs.stack_bytes, abs=130)
+        assert measured.total_instructions == pytest.approx(program.costs.instructions, rel=0.4)
 
 
 def test_without_a_compiler_the_estimate_decides_and_says_so(
@@ -157,8 +157,8 @@ def test_one_header_is_the_same_program(digits: Any, tmp_path: Path) -> None:
 def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path: Path) -> None:
     model, X = long_clause
     remarks: list[str] = []
-    found = [m.name for m in measure_layouts(model, X, remark=remarks.append)]
-    assert found == ["compact", "fast", "straight", "redress"]
+    layouts = [m.name for m in measure_layouts(model, X, remark=remarks.append)]
+    assert layouts == ["compact", "fast", "straight", "redress"]
     assert len(remarks) == 1
     assert "'sliced' is left out: layout sliced takes up to 256 literals in a clause, but" in remarks[0]
     for attempt in (lambda: choose(model, "sliced"), lambda: measure(model, X, layout="sliced")):
@@ -173,8 +173,8 @@ def test_sliced_is_left_out_with_a_remark(long_clause: Any, call: Any, tmp_path:
         "layout compact or fast or straight or redress."
         in call("export", "long.etm", "--layout", "sliced", code=1).stderr
     )
-    found = json.loads(call("measure", "long.etm", "long.npz", "--no-worst", "--json").stdout)
-    assert [m["name"] for m in found] == ["compact", "fast", "straight", "redress"]
+    layouts = json.loads(call("measure", "long.etm", "long.npz", "--no-worst", "--json").stdout)
+    assert [m["name"] for m in layouts] == ["compact", "fast", "straight", "redress"]
 
 
 @pytest.mark.slow
@@ -224,7 +224,9 @@ def test_flash_counts_the_check_and_the_check_keeps_no_table_of_class_sums(iris:
 
 
 # "redress" has no such table, and "straight" has none at all.
-@pytest.mark.parametrize("layout", [own.name for own in REGISTRY if own.has_rows and not own.by_name])
+@pytest.mark.parametrize(
+    "layout", [declared.name for declared in REGISTRY if declared.has_rows and not declared.by_name]
+)
 def test_every_bit_is_checked_by_one_of_the_checks(layout: Any) -> None:
     model, _ = random_model(4, encoding="onehot", n_features=3, n_bins=4, n_clauses=60)
     program = make_program(model, layout)
@@ -266,14 +268,16 @@ def test_export_shows_what_it_wrote(iris: Any, call: Any, tmp_path: Path) -> Non
     model.save("iris.etm")
     np.savez("rows.npz", X=X, y=np.zeros(len(X), dtype=int))
     takes = json.loads(call("export", "iris.etm", "--rows", "rows.npz", "--json").stdout)
-    found = measure(model, X, rows=X)
+    measured = measure(model, X, rows=X)
     assert (takes["layout"], takes["target"], takes["measured"]) == ("fast", "cortex-m7", True)
-    assert takes["flash_bytes"] == found.flash_bytes
-    assert (takes["ram_bytes"], takes["stack_bytes"]) == (found.ram_bytes, found.stack_bytes)
-    assert takes["instructions"] == pytest.approx(found.total_instructions, rel=0.1)  # of 64 rows
+    assert takes["flash_bytes"] == measured.flash_bytes
+    assert (takes["ram_bytes"], takes["stack_bytes"]) == (measured.ram_bytes, measured.stack_bytes)
+    assert takes["instructions"] == pytest.approx(measured.total_instructions, rel=0.1)  # of 64 rows
     assert (tmp_path / "iris-c" / "ethereal_fast.h").exists()
     shown = call("export", "iris.etm", "--out", "again").stdout
-    told = rf"layout fast on a cortex-m7: {found.flash_bytes:,} bytes of flash, 0 bytes of RAM, \d+ bytes of"
+    told = (
+        rf"layout fast on a cortex-m7: {measured.flash_bytes:,} bytes of flash, 0 bytes of RAM, \d+ bytes of"
+    )
     told += r" stack, [\d,]+ instructions per row \([\d,]+ at most, measured on 64 rows near"
     assert re.search(told, shown)
     least = flash(make_program(model, "compact"))
@@ -287,10 +291,10 @@ def test_export_shows_what_it_wrote(iris: Any, call: Any, tmp_path: Path) -> Non
 def test_export_without_an_emulator_estimates(iris: Any, call: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = iris
     model.save("iris.etm")
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     hidden = ("ziglang", "unicorn")
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name in hidden else found(name, *a)
+        importlib.util, "find_spec", lambda name, *a: None if name in hidden else find_spec(name, *a)
     )
     shown = call("export", "iris.etm").stdout
     assert re.search(r"at most about [\d,]+ bytes of flash, .* \(estimated: .*ethereal-tm\[device\]", shown)
@@ -342,8 +346,8 @@ def test_the_cards_show_the_exported_program_and_vanilla_in_the_same_layout() ->
     expected |= {"RAM": ("52 bytes", "56 bytes")}
     assert len(board) == len(expected)
     for title, (value, others) in board.items():
-        own, vanilla = expected[re.match(r"\w+", title)[0]]  # type: ignore[index]
-        assert (value, others["vanilla, fast"]) == (own, vanilla)
+        match, vanilla = expected[re.match(r"\w+", title)[0]]  # type: ignore[index]
+        assert (value, others["vanilla, fast"]) == (match, vanilla)
     includes = next(others for title, _, others in cards if title == "Includes")
     assert ("more", "24 %") in includes
     rows = device_rows(device)
@@ -357,10 +361,10 @@ def test_a_run_shows_the_program_that_it_exports(call: Any, tmp_path: Path) -> N
     folder = tmp_path / "runs" / "iris"
     board = json.loads((folder / "stages" / "board.json").read_text())
     assert f'_LAYOUT "{board["exported"]}"' in (folder / "c" / "model.h").read_text()
-    own = board["measured"]["model"]
+    measured = board["measured"]["model"]
     files = {p.name: p.read_text() for p in (folder / "c").glob("*.[ch]") if p.name != "model_test.c"}
     elf = compile_elf(files, M7, ["model_predict", "model_check"], optimize="-Os")
-    assert own["flash_bytes"] == elf.code_bytes + elf.table_bytes
-    assert own["total_instructions"] >= own["instructions"]
+    assert measured["flash_bytes"] == elf.code_bytes + elf.table_bytes
+    assert measured["total_instructions"] >= measured["instructions"]
     for text in (shown, (folder / "report.html").read_text()):
-        assert f"{own['total_instructions']:,.0f}" in text
+        assert f"{measured['total_instructions']:,.0f}" in text

@@ -24,11 +24,11 @@ Y = (X[:, 0] > 2).astype(int) + (X[:, 1] + X[:, 2] > 4)
 def model(request: Any) -> Model:
     booleanizer = Booleanizer(12, request.param, keep_equal=True)
     machine = EtherealClassifier.paper(20, 8, 3.0, epochs=4, booleanizer=booleanizer, random_state=0)
-    found = machine.fit(X, Y).model_
-    assert found.n_booleans == 48
-    thresholds = found.feature_map.thresholds_of(0)
+    trained = machine.fit(X, Y).model_
+    assert trained.n_booleans == 48
+    thresholds = trained.feature_map.thresholds_of(0)
     assert len(np.unique(thresholds)) < len(thresholds)
-    return found
+    return trained
 
 
 def test_files_and_codes(model: Model, tmp_path: Any) -> None:
@@ -63,8 +63,8 @@ def test_c(model: Model, layout: str, kind: str) -> None:
     for one in (model, model.simplify()) if kind == "float" else (model,):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = measure(one, X[:60], "cortex-m4", layout, input=kind, rows=X)
-        assert found.agreement == 1.0
+            measured = measure(one, X[:60], "cortex-m4", layout, input=kind, rows=X)
+        assert measured.agreement == 1.0
 
 
 @pytest.mark.parametrize("kind", ["plain", "viper"])

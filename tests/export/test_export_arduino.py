@@ -18,6 +18,7 @@ from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf, measure
 from ethereal.device.emulator import EmulatedBoard, EmulatedCore
 from random_models import random_model
+from says import says
 from thinned import few
 from windows import everything, hard_windows, model_of
 
@@ -236,8 +237,8 @@ def test_the_stack_of_zephyrs_main_task_holds_a_prediction(kind, tmp_path):
     module = export.zephyr(model, tmp_path / "toy", name="toy", layout="fast")
     told = (module / "samples" / "self_test" / "prj.conf").read_text()
     stack = int(re.search(r"^CONFIG_MAIN_STACK_SIZE=(\d+)$", told, re.MULTILINE)[1])
-    found = measure(model, X[:4], layout="fast", worst=True)
-    assert stack >= max(found.stack_bytes, found.worst_stack_bytes or 0) + 512
+    measured = measure(model, X[:4], layout="fast", worst=True)
+    assert stack >= max(measured.stack_bytes, measured.worst_stack_bytes or 0) + 512
     assert f"CONFIG_MAIN_STACK_SIZE={stack}" in (module / "README.md").read_text()
 
 
@@ -253,7 +254,7 @@ def test_command(tmp_path, to, file):
     assert "--force" in again.output
     wrong = CliRunner().invoke(app, [*arguments, "--force", "--mpy", "bytecode"])
     assert wrong.exit_code == 1
-    assert "--mpy is not an option" in wrong.output
+    says(wrong.output, "--mpy")
 
 
 def test_bad_names_and_layouts(tmp_path):

@@ -170,8 +170,8 @@ def test_lanes_are_for_few_classes_and_sums_of_16_bits(weight: int, n_classes: i
     weights[:, 0] = weight
     model = Model([0, 1], [0, 1, 2], weights, n_booleans=2, classes=np.arange(n_classes))
     slots = Slots(model)
-    found = make_masks(slots, slots.clauses, np.zeros((1, 2), dtype=bool))
-    assert [bool(masks.lanes.size) for masks in found] == [False, True][: 1 + has_lanes]
+    made = make_masks(slots, slots.clauses, np.zeros((1, 2), dtype=bool))
+    assert [bool(masks.lanes.size) for masks in made] == [False, True][: 1 + has_lanes]
 
 
 @pytest.mark.parametrize(
@@ -291,7 +291,7 @@ def test_names_are_text_not_code(tmp_path: Path) -> None:
 
 def test_bad_input_is_refused(tmp_path: Path) -> None:
     model, _ = random_model(1)
-    with pytest.raises(ValueError, match=r"name is '2-fast', .* How about 'model_2_fast'"):
+    with pytest.raises(ValueError, match=r"name.*'2-fast'.*How.*'model_2_fast'"):
         make_program(model, "fast", name="2-fast")
     with pytest.raises(ValueError, match="name is 'while'"):
         export.c(model, tmp_path / "x", name="while")
@@ -313,14 +313,12 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         classes=["a", "b"],
         booleanizer=close,
     )
-    with pytest.raises(
-        ValueError, match=r"Feature 'x0' has thresholds from 1 to 1e\+06, some of which .* int16"
-    ):
+    with pytest.raises(ValueError, match=r"Feature 'x0'.*\b1\b.*1e\+06.*int16"):
         export.c(wide, tmp_path / "x", input="int16")
     with pytest.raises(ValueError, match=r"no clause that can vote"):
         make_program(model.with_clauses([], [0], np.zeros((0, 3), int)), "fast")
     heavy = model.with_clauses([0], [0, 1], [[40_000, 0, 0]])
-    with pytest.raises(ValueError, match=r"layout fast takes up to 32767 votes .* with 40000"):
+    with pytest.raises(ValueError, match=r"layout fast.*\b32767\b.*\b40000\b"):
         make_program(heavy, "fast")
     assert list(tmp_path.iterdir()) == []
 

@@ -28,10 +28,10 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
     for write in (export.c, export.stm32f746g_disco):
         with pytest.raises(ModelTooLarge, match=rf"{large - between} more than the {between} .* fits: 'comp"):
             write(model, tmp_path / "x", layout="fast", flash=between)
-        with pytest.raises(ModelTooLarge, match=r"'compact' takes .* No layout fits. .* ethereal.prune"):
+        with pytest.raises(ModelTooLarge, match=r"'compact'.*ethereal.prune"):
             write(model, tmp_path / "x", flash=100)
         assert list(tmp_path.iterdir()) == []
-        with pytest.raises(ValueError, match=r"flash is 0. It must be an integer from 1"):
+        with pytest.raises(ValueError, match=r"flash.*\b0\b.*\b1\b"):
             write(model, tmp_path / "x", flash=0)
         with pytest.raises(TypeError, match="flash is '8k'"):
             write(model, tmp_path / "x", flash="8k")
@@ -45,15 +45,15 @@ def test_flash_that_does_not_suffice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("module", "message"), [("ziglang", "needs ziglang"), ("unicorn", "needs unicorn")])
 def test_missing_tools_are_named(module: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model, X = random_model(1)
-    found = importlib.util.find_spec
+    find_spec = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name == module else found(name, *a)
+        importlib.util, "find_spec", lambda name, *a: None if name == module else find_spec(name, *a)
     )
     with pytest.raises(ModuleNotFoundError, match=rf"{message}. .* pip install 'ethereal-tm\[device\]'"):
         measure(model, X[:2])
 
 
-@pytest.mark.parametrize("layout", [own.name for own in REGISTRY if own.has_rows])
+@pytest.mark.parametrize("layout", [declared.name for declared in REGISTRY if declared.has_rows])
 def test_a_flipped_bit_in_any_table_is_noticed(layout: Any) -> None:
     model, X = random_model(2, missing="some", n_features=9, n_bins=9, n_clauses=120, heaviest=5)
     files = project_files("c", make_program(model, layout, name="gate", rows=X))

@@ -37,10 +37,10 @@ def test_c_gives_the_answers_of_the_host(name, layout, tmp_path):
     model, X, answers = doubtful(name)
     is_single = list(MODELS).index(name) % 2 == 0  # files or one header, in turn
     program = make_program(model, layout, with_names=True, single_header=is_single)
-    found = run_program(program, X, tmp_path)
-    assert np.array_equal(found[:, :-2], model.class_sums(X))
-    assert np.array_equal(found[:, -2], answers)
-    assert np.array_equal(found[:, -1], answers)
+    answered = run_program(program, X, tmp_path)
+    assert np.array_equal(answered[:, :-2], model.class_sums(X))
+    assert np.array_equal(answered[:, -2], answers)
+    assert np.array_equal(answered[:, -1], answers)
     assert f"#define MODEL_UNKNOWN {model.n_classes}u" in program.files["model.h"]
     assert '"unknown"' in "".join(program.files.values())
 
@@ -78,8 +78,8 @@ def test_the_self_test_of_an_export_passes(tmp_path):
 )
 @pytest.mark.parametrize("code", ["plain", "viper", "words"])
 def test_micropython_gives_the_answers_of_the_host(code, labels):
-    own, X, _ = doubtful("raw")
-    model = Model.of(own.clauses, classes=labels, booleanizer=own.booleanizer).with_unknown(2)
+    doubting, X, _ = doubtful("raw")
+    model = Model.of(doubting.clauses, classes=labels, booleanizer=doubting.booleanizer).with_unknown(2)
     names = load_runtime(code, model=model)
     board = names["Model"](micropython_tables(model, layout="redress" if code == "words" else "auto"))
     expected = [str(label) for label in model.predict(X).tolist()]
@@ -88,7 +88,7 @@ def test_micropython_gives_the_answers_of_the_host(code, labels):
     assert [type(board.predict(row)) for row in X.tolist()] == [
         type(label) for label in model.predict(X).tolist()
     ]
-    assert runtime("plain", own.with_unknown(None)) == runtime("plain")
+    assert runtime("plain", doubting.with_unknown(None)) == runtime("plain")
 
 
 def test_codes_say_what_to_do():

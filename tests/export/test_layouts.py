@@ -19,8 +19,8 @@ from random_models import random_model
 SOURCE = Path(ethereal.__file__).parent
 OUTSIDE = [
     path
-    for room in ("export", "device", "tuning", "runs", "cli")
-    for path in sorted((SOURCE / room).rglob("*.py"))
+    for layer in ("export", "device", "tuning", "runs", "cli")
+    for path in sorted((SOURCE / layer).rglob("*.py"))
     if not path.is_relative_to(SOURCE / "export/c99/layouts")
 ]
 
@@ -39,35 +39,39 @@ def test_nothing_outside_its_folder_compares_with_the_name_of_a_layout(path: Pat
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_folder_has_what_a_layout_needs(layout: str) -> None:
-    folder, own = SOURCE / "export/c99/layouts" / layout, find_layout(layout)
+    folder, declared = SOURCE / "export/c99/layouts" / layout, find_layout(layout)
     expected = {f"{layout}.h", "__init__.py"}
     assert expected <= {path.name for path in folder.iterdir()}
-    assert own.supports.consumer == f"layout {layout}"
-    assert (own.rows_per_call == 32) == (folder / "predict.c.in").exists() == (folder / "batch.c.in").exists()
-    assert own.has_rows == (not (folder / "model.c.in").exists())
+    assert declared.supports.consumer == f"layout {layout}"
+    assert (
+        (declared.rows_per_call == 32)
+        == (folder / "predict.c.in").exists()
+        == (folder / "batch.c.in").exists()
+    )
+    assert declared.has_rows == (not (folder / "model.c.in").exists())
 
 
 def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     model, _ = random_model(1)
     assert choose(model).layout == "straight"
     strict = tuple(
-        replace(own, supports=replace(own.supports, longest_clause=0))
-        if own.name in ("fast", "straight")
-        else own
-        for own in REGISTRY
+        replace(declared, supports=replace(declared.supports, longest_clause=0))
+        if declared.name in ("fast", "straight")
+        else declared
+        for declared in REGISTRY
     )
     for module in ("layouts", "choose", "program"):
         monkeypatch.setattr(f"ethereal.export.c99.{module}.REGISTRY", strict)
     assert choose(model).layout == "compact"
     with pytest.raises(NotSupported, match=r"layout fast takes up to 0 literals .* layout compact or sliced"):
         choose(model, "fast")
-    with pytest.raises(NotSupported, match="layout fast takes up to 0 literals"):
+    with pytest.raises(NotSupported, match=r"layout fast.*\b0\b"):
         make_program(model, "fast")
 
 
 def test_a_model_that_no_layout_holds_is_refused_with_the_remedy() -> None:
     model = random_model(1)[0].with_clauses([0], [0, 1], [[40_000, 0, 0]])
-    with pytest.raises(NotSupported, match=r"layout compact takes up to 32767 votes"):
+    with pytest.raises(NotSupported, match=r"layout compact.*\b32767\b"):
         choose(model)
 
 
@@ -84,7 +88,7 @@ def test_the_papers_words_are_on_the_board_and_only_by_name() -> None:
 
 def test_too_many_words_are_refused_before_they_are_written() -> None:
     model = Model(range(100), [0, 100], [[32767]], n_booleans=100, classes=["x"])
-    with pytest.raises(NotSupported, match=r"takes 3276700 REDRESS words, .* At most 2097152 are written"):
+    with pytest.raises(NotSupported, match=r"takes 3276700 REDRESS.*\b2097152\b"):
         make_program(model, "redress")
     wide = Model([0], [0, 1], [[1]], n_booleans=8193, classes=["x"])
     with pytest.raises(NotSupported, match=r"redress takes up to 8192 Booleans, but .* 8193. .* compact or"):

@@ -21,9 +21,9 @@ PLAIN_SINGLE = load_runtime("plain", single=True)
 VIPER_SINGLE = load_runtime("viper", single=True)
 
 
-def same_labels(found, wanted):
+def same_labels(labels, wanted):
     """Equal, and of equal type."""
-    return found == wanted and [type(x) for x in found] == [type(x) for x in wanted]
+    return labels == wanted and [type(x) for x in labels] == [type(x) for x in wanted]
 
 
 def check(names, model, rows, widths=(0, 30, 128), layout="auto"):

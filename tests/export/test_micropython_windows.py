@@ -57,7 +57,7 @@ def test_a_stream_gives_the_answers_of_its_windows(margin):
     assert len(answers) == (500 - 64) // 32 + 1
     board.reset()
     assert board.push(stream[0]) is None
-    with pytest.raises(ValueError, match="a window is 64 samples of 3 axes"):
+    with pytest.raises(ValueError, match=r"\b64\b.*\b3\b"):
         board.window(stream[:10].tolist())
 
 
@@ -90,7 +90,9 @@ def test_a_package_runs_in_micropython(tmp_path, micropython):
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     features, labels, stream, wrong = micropython.run(files, [script])[0].splitlines()
     assert json.loads(features) == model.drop_unused_kernels().front_end.transform(some).tolist()
-    own = model.with_unknown(5)
-    assert json.loads(labels) == own.predict(some).tolist()
-    assert json.loads(stream) == own.predict(own.front_end.windows(np.concatenate(some[2:4]))).tolist()
+    guarded = model.with_unknown(5)
+    assert json.loads(labels) == guarded.predict(some).tolist()
+    assert (
+        json.loads(stream) == guarded.predict(guarded.front_end.windows(np.concatenate(some[2:4]))).tolist()
+    )
     assert wrong == "0 0 (4, 0)"

@@ -36,17 +36,19 @@ def model(classes=HOSTILE, features=None):
 
 @pytest.mark.parametrize("layout", ["fast", "compact", "straight"])
 def test_one_header_has_the_names_as_they_are(tmp_path, layout):
-    own = model()
-    folder = export.c(own, tmp_path / "c", single_header=True, with_names=True, layout=layout, name="m")
+    small = model()
+    folder = export.c(small, tmp_path / "c", single_header=True, with_names=True, layout=layout, name="m")
     program = (
         '#include <stdio.h>\n#include "m.h"\nint main(void) { unsigned i;\n'
-        f"for (i = 0; i < {own.n_classes}; i++) {{ fputs(m_class_name(i), stdout); putchar(0);\n"
+        f"for (i = 0; i < {small.n_classes}; i++) {{ fputs(m_class_name(i), stdout); putchar(0);\n"
         "fputs(m_feature_name(i), stdout); putchar(0); } return 0; }\n"
     )
     (folder / "main.c").write_text(program)
     subprocess.run(["cc", "-o", "main", "main.c"], cwd=folder, check=True)
     shown = subprocess.run([folder / "main"], capture_output=True, check=True).stdout.decode().split("\0")
-    assert shown[:-1] == [text for pair in zip(own.classes, own.feature_names, strict=True) for text in pair]
+    assert shown[:-1] == [
+        text for pair in zip(small.classes, small.feature_names, strict=True) for text in pair
+    ]
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_names_that_cannot_compile_are_refused_with_another(name):
 
 
 def test_a_name_of_a_file_of_the_project_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"file 'startup.c' of its own. How about 'model_startup'"):
+    with pytest.raises(ValueError, match=r"file 'startup.c'.*How.*'model_startup'"):
         export.stm32f746g_disco(model(["a", "b"]), tmp_path / "s", name="startup")
     assert not list(tmp_path.iterdir())
 
@@ -98,7 +100,7 @@ def test_readme_shows_names_as_code(write, tmp_path):
 
 
 def test_a_name_that_c_would_cut_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=r"the name 'a\\x00b' has a character of the code 0"):
+    with pytest.raises(ValueError, match=r"'a\\x00b'.*\b0\b"):
         export.c(model(["a\0b", "c"]), tmp_path / "c", with_names=True)
     assert not list(tmp_path.iterdir())
     text = (export.c(model(["a\0b", "c"]), tmp_path / "d") / "README.md").read_text()

@@ -19,13 +19,13 @@ from random_models import random_model
 
 @pytest.mark.parametrize("name", PROJECTS)
 def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp_path: Path) -> None:
-    own = find_project(name)
-    assert own.places.keys() <= texts_for(own.texts, ["learn"]).keys()
+    project = find_project(name)
+    assert project.places.keys() <= texts_for(project.texts, ["learn"]).keys()
     model, X = random_model(1)
     folder = export.project(model, tmp_path / "x", name, name="gate", rows=X)
     written = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    there = {own.places.get(file, file.removesuffix(".in")) for file in texts_for(own.texts, ())}
-    assert {*there, f"{own.sources}gate.h"} <= written.keys()
+    there = {project.places.get(file, file.removesuffix(".in")) for file in texts_for(project.texts, ())}
+    assert {*there, f"{project.sources}gate.h"} <= written.keys()
     assert not [path for path, file in written.items() if "@name@" in path or "@name@" in file.read_text()]
 
 
@@ -47,11 +47,11 @@ def test_unknown_projects_and_options(tmp_path: Path) -> None:
     for function in (export.choose, export.make_program):
         with pytest.raises(TypeError, match=r"\(\) has no option 'max_bytes'. Its options are layout"):
             function(model, "fast", max_bytes=0)
-    with pytest.raises(ValueError, match=r"flash is 4096 and clause_bytes is 0"):
+    with pytest.raises(ValueError, match=r"flash.*\b4096\b.*clause_bytes.*\b0\b"):
         export.c(model, tmp_path / "x", flash=4096, clause_bytes=0)
     from ethereal.device import measure
 
-    with pytest.raises(TypeError, match="has no option 'layuot'"):
+    with pytest.raises(TypeError, match="'layuot'"):
         measure(model, X, layuot="fast")
 
 
@@ -79,16 +79,13 @@ def test_a_new_board_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_commands_offer_the_options_of_the_dataclass(call: Any) -> None:
     shown = call("export", "--help").stdout
-    for own in fields(export.ExportOptions):
-        if "help" in own.metadata:
-            flag = next(iter(own.metadata["flags"]), f"--{own.name.replace('_', '-')}")
+    for option in fields(export.ExportOptions):
+        if "help" in option.metadata:
+            flag = next(iter(option.metadata["flags"]), f"--{option.name.replace('_', '-')}")
             assert flag.split("/")[0] in shown
     random_model(1)[0].save("m.etm")
     for words, message in (
-        (
-            ["--to", "stm32f746g-disco", "--target", "m4"],
-            "--target is not an option of --to stm32",
-        ),
+        (["--to", "stm32f746g-disco", "--target", "m4"], "--target is not an option of --to stm32"),
         (["--code", "viper"], "--code is not an option of --to c"),
     ):
         assert message in call("export", "m.etm", *words, code=1).stderr

@@ -31,9 +31,9 @@ from windows import hard_windows, model_of
 def test_c_answers_like_the_host(first, flag, tmp_path):
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
-    found = compare(range(first, first + 50), tmp_path, flags=[flag], cover="few")
-    assert found.differences == []
-    assert found.n_programs > 60
+    comparison = compare(range(first, first + 50), tmp_path, flags=[flag], cover="few")
+    assert comparison.differences == []
+    assert comparison.n_programs > 60
 
 
 def test_the_sum_of_a_constant_class_is_its_own(tmp_path):
@@ -106,8 +106,8 @@ def test_the_page_answers_like_the_host(tmp_path):
 @pytest.mark.parametrize("layout", ["straight", "fast", "compact"])
 def test_windows_with_constant_classes(layout, tmp_path):
     windows = hard_windows(32, n_axes=2, n_random=6)
-    own = WindowFeatures({"stats": ["axes"]}).fit(windows)
-    plain = model_of(own, windows, n_clauses=12)
+    extractor = WindowFeatures({"stats": ["axes"]}).fit(windows)
+    plain = model_of(extractor, windows, n_clauses=12)
     votes = plain.weights.copy()
     votes[:, 1], votes[:, 2] = -np.abs(votes[:, 1]), 0  # a class below, and one without a clause
     n, literals = plain.n_booleans, plain.literals.tolist()
@@ -116,7 +116,7 @@ def test_windows_with_constant_classes(layout, tmp_path):
         [*votes.tolist(), [0, 0, 0, -9], [0, 0, 0, -9]],
     )  # fmt: skip
     program = make_program(model, layout)
-    rows = own.transform(windows)[:, program.columns]
+    rows = extractor.transform(windows)[:, program.columns]
     assert_exact(program, rows, tmp_path)
     np.testing.assert_array_equal(program.model.class_sums(rows), model.class_sums(windows))
 

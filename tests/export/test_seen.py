@@ -113,7 +113,7 @@ def test_what_cannot_be_had_is_refused():
         model.novelty(X)
     with pytest.raises(ValueError, match="X has no rows"):
         model.with_seen(X[:0])
-    with pytest.raises(ValueError, match="input is 'int16', but ranges"):
+    with pytest.raises(ValueError, match=r"input.*'int16'"):
         _ = make_program(model.with_seen(X), "fast", input="int16").files
     booleans, rows = random_model(5, encoding=None)
     with pytest.raises(ValueError, match="reads Booleans, which have no range"):

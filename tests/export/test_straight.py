@@ -51,10 +51,10 @@ def holds(asked: Asked, states: Any) -> bool:
 
 def votes(block: Block, states: Any) -> Any:
     """What some code adds for states of the slots."""
-    found = block.votes.copy()
+    sums = block.votes.copy()
     for item in block.items:
-        found += votes(item.then if holds(item.asked, states) else item.otherwise, states)
-    return found
+        sums += votes(item.then if holds(item.asked, states) else item.otherwise, states)
+    return sums
 
 
 def code_of(model: Model) -> tuple[Slots, Block]:
@@ -80,10 +80,14 @@ def test_code_votes_like_the_clauses_before_and_after_votes_are_moved(
     arrange(code)
     assert [votes(code, row).tolist() for row in states] == expected.tolist()
     for sums in expected.tolist():  # what is in the words at the end
-        words = fields.words([own.offset + vote for own, vote in zip(fields.of_class, sums, strict=True)])
-        for own, vote in zip(fields.of_class, sums, strict=True):
-            inside = words[own.word] >> own.shift & ((1 << own.bits) - 1) if own.bits else own.offset
-            assert inside - own.offset == vote
+        words = fields.words([field.offset + vote for field, vote in zip(fields.of_class, sums, strict=True)])
+        for of_class, vote in zip(fields.of_class, sums, strict=True):
+            inside = (
+                words[of_class.word] >> of_class.shift & ((1 << of_class.bits) - 1)
+                if of_class.bits
+                else of_class.offset
+            )
+            assert inside - of_class.offset == vote
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
@@ -135,9 +139,9 @@ def test_every_kind_of_float_meets_every_threshold(missing: Any, tmp_path: Path)
     values = np.array([0.0, -0.0, 1e-45, -1e-45, 1.0, -2.5, -2.5000002, 3.4e38, np.inf, -np.inf], np.float32)
     if missing == "ignore":
         values = np.append(values, np.array([0x7FC00000, 0xFFC00000], np.uint32).view(np.float32))
-    own = [-3.4e38, -2.5, -1e-45, 0.0, 1e-45, 1.0, 3.4e38]
+    thresholds = [-3.4e38, -2.5, -1e-45, 0.0, 1e-45, 1.0, 3.4e38]
     rows = np.array(list(itertools.product(values, values)), dtype=np.float32)
-    booleanizer = Booleanizer(thresholds=[own, own], missing=missing).fit(np.nan_to_num(rows))
+    booleanizer = Booleanizer(thresholds=[thresholds, thresholds], missing=missing).fit(np.nan_to_num(rows))
     n = booleanizer.feature_map_.n_booleans
     clauses = [[b] for b in range(n)] + [[a, n + b] for a in range(n // 2) for b in range(n // 2, n)]
     weights = np.random.default_rng(0).integers(-50, 50, (len(clauses), 3))
@@ -181,9 +185,9 @@ def test_no_tables_and_no_ram() -> None:
     assert program.table_bytes == 0
     assert "ET_FLASH" not in program.files["model.c"]
     assert "booleanize" not in program.files["model.h"]
-    found = measure(model, X, layout="straight")
-    assert (found.table_bytes, found.ram_bytes, found.agreement) == (0, 0, 1.0)
-    assert found.booleanize_instructions == 0
+    measured = measure(model, X, layout="straight")
+    assert (measured.table_bytes, measured.ram_bytes, measured.agreement) == (0, 0, 1.0)
+    assert measured.booleanize_instructions == 0
 
 
 def test_a_feature_that_is_asked_for_again_is_read_once(tmp_path: Path) -> None:
@@ -204,8 +208,8 @@ def test_a_feature_that_is_asked_for_again_is_read_once(tmp_path: Path) -> None:
 def test_compilers_add_votes_at_once() -> None:
     kind: dict[str, Any] = {"n_bins": 3, "n_classes": 6, "heaviest": 60, "shortest": 1, "longest": 1}
     model, X = random_model(6, n_features=100, n_clauses=100, **kind)
-    found = measure(model, X, layout="straight")
-    assert found.total_instructions < 450  # 516 if the compiler chooses between votes and adds them later
+    measured = measure(model, X, layout="straight")
+    assert measured.total_instructions < 450  # 516 if the compiler chooses between votes and adds them later
 
 
 def test_code_names_features_and_classes() -> None:
@@ -217,7 +221,7 @@ def test_code_names_features_and_classes() -> None:
 
 def test_too_many_literals_are_refused_by_name() -> None:
     model, _ = random_model(7, encoding=None, n_features=600, n_clauses=4000, longest=9)
-    with pytest.raises(NotSupported, match=r"layout straight takes up to 8192 literals, but .* has \d+"):
+    with pytest.raises(NotSupported, match=r"layout straight.*\b8192\b.*\d+"):
         choose(model, "straight")
     assert choose(model).layout == "fast"
 
@@ -232,11 +236,11 @@ def test_small_models_take_a_third_of_the_instructions_of_fast() -> None:
 
 def test_prices_without_a_compiler_are_near_what_is_measured() -> None:
     model, X = random_model(6, n_features=30, n_bins=6, n_clauses=60, shortest=1, longest=3)
-    for own in priced()(model):
-        if own.layout == "straight":
-            found = measure(model, X, layout="straight")
-            assert found.flash_bytes <= own.bytes <= 1.6 * found.flash_bytes
-            assert own.instructions == pytest.approx(found.total_instructions, rel=0.3)
-    assert [own.layout for own in priced()(model)] == ["straight", "fast", "fast", "compact"]
+    for priced_form in priced()(model):
+        if priced_form.layout == "straight":
+            measured = measure(model, X, layout="straight")
+            assert measured.flash_bytes <= priced_form.bytes <= 1.6 * measured.flash_bytes
+            assert priced_form.instructions == pytest.approx(measured.total_instructions, rel=0.3)
+    assert [form.layout for form in priced()(model)] == ["straight", "fast", "fast", "compact"]
     large, _ = random_model(7, encoding=None, n_features=600, n_clauses=4000, longest=9)
     assert list(priced("straight")(large)) == []

@@ -117,15 +117,17 @@ def test_fit_on_anything_gives_finite_thresholds_that_tell_rows_apart(X, n_bins,
     bits = booleanizer.transform(X)
     for f in range(X.shape[1]):
         present = X[~np.isnan(X[:, f]), f]
-        own = feature_map.thresholds_of(f)
+        of_feature = feature_map.thresholds_of(f)
         with np.errstate(over="ignore"):
             different = np.unique(present.astype(np.float32))
-        assert len(own) <= n_bins - 1
-        assert (len(own) > 0) == (len(different) > 1)
-        assert np.array_equal(own, own.astype(np.float32))
+        assert len(of_feature) <= n_bins - 1
+        assert (len(of_feature) > 0) == (len(different) > 1)
+        assert np.array_equal(of_feature, of_feature.astype(np.float32))
         assert feature_map.missing[f] == (len(present) < len(X))
         if encoding == "thermometer":
-            columns = bits[:, feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(own)]
+            columns = bits[
+                :, feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(of_feature)
+            ]
             assert columns.any(axis=0).all()  # no Boolean that is never true
             assert not columns.all(axis=0).any()
 
@@ -205,7 +207,7 @@ def test_missing_values():
         False,
         True,
     ]
-    with pytest.raises(ValueError, match=r"'x0' \(column 0\) is missing .* in 1 of 2 rows, first in row 1"):
+    with pytest.raises(ValueError, match=r"'x0' \(column 0\).*missing.*\b1\b.*\b2\b.*row 1\b"):
         booleanizer.transform([[1.0, 1.0], [np.nan, 1.0]])
     lenient = Booleanizer(3, "onehot", missing="ignore").fit(X)
     assert lenient.transform([[np.nan, 1.0]])[0].tolist() == [False, False, False, True, False, False, False]
@@ -257,16 +259,16 @@ def test_copies_are_equal_and_read_only():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"n_bins": 1}, "n_bins is 1. It must be an integer from 2 to 65536"),
+        ({"n_bins": 1}, r"n_bins.*\b1\b.*\b2\b.*\b65536\b"),
         ({"n_bins": 10**9}, "n_bins is 1000000000"),
         ({"n_bins": [2, 0]}, r"n_bins\[1\] is 0"),
-        ({"n_bins": [2, 2, 2]}, "n_bins has 3 entries but X has 2 features"),
+        ({"n_bins": [2, 2, 2]}, r"n_bins.*\b3\b.*X.*\b2\b"),
         ({"encoding": "gray"}, "encoding is 'gray'"),
         ({"missing": "drop"}, "missing is 'drop'"),
         ({"thresholds": [2.0, 1.0]}, "strictly ascending"),
         ({"keep_equal": "yes"}, "keep_equal is 'yes'"),
         ({"thresholds": float("nan")}, "thresholds is .*finite"),
-        ({"thresholds": [[1.0]]}, "thresholds has 1 lists but X has 2 features"),
+        ({"thresholds": [[1.0]]}, r"thresholds.*\b1\b.*X.*\b2\b"),
         ({"thresholds": [[1.0], [np.inf]]}, r"thresholds\[1\] is"),
     ],
 )
@@ -278,7 +280,7 @@ def test_bad_parameters_are_named(arguments, message):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"thresholds": "high"}, r"thresholds is \['high'\]. It must be numbers"),
+        ({"thresholds": "high"}, r"thresholds.*\['high'\]"),
         ({"n_bins": 2.5}, "n_bins is 2.5"),
         ({"n_bins": True}, "n_bins is True"),
         ({"n_bins": "ten"}, "n_bins is 'ten'"),
@@ -317,7 +319,7 @@ def test_bad_input_is_named():
         (([1.0], [0, 1], [False] * 2), "3 entries"),
         (([1.0], [0, 1], [False], "gray"), "encoding is 'gray'"),
         (([1.0], [0, 1], [False], ["gray"]), r"encoding\[0\] is 'gray'"),
-        (([1.0], [0, 1], [False], ["onehot"] * 2), "encoding has 2 entries but there are 1 features"),
+        (([1.0], [0, 1], [False], ["onehot"] * 2), r"encoding.*\b2\b.*\b1\b"),
         (([1.0], [0, 1], [False], "onehot", "drop"), "missing_policy"),
     ],
 )
@@ -335,7 +337,7 @@ def test_an_encoding_for_each_feature():
     assert booleanizer.feature_map_.encoding == ("thermometer", "onehot")
     assert "mixed" in repr(booleanizer.feature_map_)
     assert Booleanizer(3, ["onehot"] * 2).fit(X).feature_map_ == Booleanizer(3, "onehot").fit(X).feature_map_
-    with pytest.raises(ValueError, match=r"encoding has 3 entries but there are 2 features"):
+    with pytest.raises(ValueError, match=r"encoding.*\b3\b.*\b2\b"):
         Booleanizer(3, ["onehot"] * 3).fit(X)
 
 

@@ -76,13 +76,13 @@ def test_files_and_codes_keep_them(model, tmp_path):
 
 
 def test_what_is_refused():
-    with pytest.raises(ValueError, match="column 't' of X holds dates or times"):
+    with pytest.raises(ValueError, match=r"column 't'.*X.*dates"):
         find_categories(pd.DataFrame({"t": pd.to_datetime(["2026-01-31"])}))
-    with pytest.raises(ValueError, match=r"column 'k' of X has 70 different texts.*looks like an id"):
+    with pytest.raises(ValueError, match=r"column 'k'.*X.*\b70 different texts.*looks.*id"):
         find_categories(pd.DataFrame({"k": [f"k{i}" for i in range(70)]}))
-    with pytest.raises(ValueError, match="column 'c' holds text, but the values must be 0 and 1"):
+    with pytest.raises(ValueError, match=r"column 'c'.*text.*\b0\b.*\b1\b"):
         EtherealClassifier(booleanizer=None, epochs=1).fit(pd.DataFrame({"c": ["a", "b"] * 9}), [0, 1] * 9)
     with pytest.raises(ValueError, match="has 3 categories, which its thresholds do not separate"):
         FeatureMap([0.5], [0, 1], [False], "onehot", categories={0: ["a", "b", "c"]})
-    with pytest.raises(ValueError, match="must be 1 to 64 different texts"):
+    with pytest.raises(ValueError, match=r"\b1\b.*\b64 different texts"):
         FeatureMap([0.5], [0, 1], [False]).with_categories({0: ["a", "a"]})

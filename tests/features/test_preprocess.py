@@ -38,11 +38,7 @@ def test_pooling_is_the_plain_loop(signal, length, how, drop_last):
     np.testing.assert_allclose(pooled, np.reshape(expected, pooled.shape), rtol=1e-12, atol=1e-9)
 
 
-@given(
-    st.lists(pairs, min_size=1, max_size=3),
-    st.integers(1, 9),
-    st.integers(1, 4),
-)
+@given(st.lists(pairs, min_size=1, max_size=3), st.integers(1, 9), st.integers(1, 4))
 def test_sliding_windows_are_the_plain_loop(recordings, length, stride):
     windows = SlidingWindows(length, stride)
     labels = [np.arange(len(r)) % 3 for r in recordings]

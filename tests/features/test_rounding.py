@@ -33,12 +33,12 @@ def test_a_float_is_above_a_threshold_where_its_place_is(thresholds, values):
     places = places_of(thresholds)
     for value in values:
         (word,) = struct.unpack("<i", struct.pack("<f", value + 0.0))
-        own = word if word >= 0 else -(word & 0x7FFFFFFF) - 1
-        assert [own > place for place in places.tolist()] == [value > t for t in thresholds]
+        number = word if word >= 0 else -(word & 0x7FFFFFFF) - 1
+        assert [number > place for place in places.tolist()] == [value > t for t in thresholds]
 
 
 @given(st.lists(st.floats(-1e30, 1e30), min_size=1, unique=True))
 def test_float32_thresholds_of_a_map_are_rounded_down(thresholds):
     ascending = sorted({float(t) for t in thresholds})
-    found = FeatureMap(ascending, [0, len(ascending)], [False], precision="float64").thresholds_float32
-    np.testing.assert_array_equal(found, round_down(ascending))
+    rounded = FeatureMap(ascending, [0, len(ascending)], [False], precision="float64").thresholds_float32
+    np.testing.assert_array_equal(rounded, round_down(ascending))

@@ -77,11 +77,11 @@ def test_merged(model):
         before = votes.get(clause.literals, [0] * len(row))
         votes[clause.literals] = [a + b for a, b in zip(before, row, strict=True)]
     merged = valid(model.clauses.merged())
-    found = {clause.literals: row for clause, row in zip(merged, merged.weights.tolist(), strict=True)}
-    assert len(found) == len(merged)
-    assert found == {literals: row for literals, row in votes.items() if literals and any(row)}
+    votes_of = {clause.literals: row for clause, row in zip(merged, merged.weights.tolist(), strict=True)}
+    assert len(votes_of) == len(merged)
+    assert votes_of == {literals: row for literals, row in votes.items() if literals and any(row)}
     in_order = dict.fromkeys(clause.literals for clause in model if clause.weights)
-    assert list(found) == [literals for literals in in_order if literals in found]
+    assert list(votes_of) == [literals for literals in in_order if literals in votes_of]
     assert merged.merged() == merged
 
 
@@ -90,10 +90,10 @@ def test_fires_like_the_reference_and_the_engine(model):
     rows = np.array(list(itertools.product([False, True], repeat=min(model.n_booleans, 4))), dtype=bool)
     rows = np.resize(rows, (16, model.n_booleans))
     expected = [[clause_fires(c.literals, row) for c in model.clauses] for row in rows.tolist()]
-    found = model.clauses.fires(rows)
-    assert found.dtype == bool
-    assert found.tolist() == expected
-    assert np.array_equal(found @ model.weights.astype(np.int64), model._votes(rows))
+    fired = model.clauses.fires(rows)
+    assert fired.dtype == bool
+    assert fired.tolist() == expected
+    assert np.array_equal(fired @ model.weights.astype(np.int64), model._votes(rows))
 
 
 def test_an_empty_clause_never_fires():
@@ -105,15 +105,15 @@ def test_an_empty_clause_never_fires():
 def test_over_other_numbers_of_the_same_booleans(model, random):
     used = sorted({int(b) for b in model.clauses.boolean})
     random.shuffle(used)
-    found = valid(model.clauses.over(np.array(used, dtype=np.int64)))
+    fired = valid(model.clauses.over(np.array(used, dtype=np.int64)))
     able = [clause for clause in model if clause.literals and clause.weights]
-    assert [clause.weights for clause in found] == [clause.weights for clause in able]
+    assert [clause.weights for clause in fired] == [clause.weights for clause in able]
     assert [
         sorted(
             used[b] + negated * model.n_booleans
             for b, negated in (decode(x, len(used)) for x in clause.literals)
         )
-        for clause in found
+        for clause in fired
     ] == [list(clause.literals) for clause in able]
 
 
@@ -143,16 +143,13 @@ def test_copies(model):
     "change, message",
     [
         ({"literals": [0.5, 1]}, "literals has dtype"),
-        ({"literals": [1, 0]}, "literals of clause 0 are not in strictly ascending"),
-        ({"literals": [0, 4]}, r"literals\[1\] is 4. With 2 Booleans literals run from 0 to 3"),
-        ({"offsets": [0, 1]}, "offsets must ascend from 0 to the number of literals, 2"),
-        (
-            {"weights": [[1], [2]]},
-            r"weights has shape \(2, 1\). For 1 clauses \(from offsets\) and 1 classes it",
-        ),
+        ({"literals": [1, 0]}, r"literals.*clause 0\b.*ascending"),
+        ({"literals": [0, 4]}, r"literals\[1\].*\b4\b.*\b2 Booleans.*\b0\b.*\b3\b"),
+        ({"offsets": [0, 1]}, r"offsets.*ascend.*\b0\b.*\b2\b"),
+        ({"weights": [[1], [2]]}, r"weights.*\(2, 1\).*\b1\b.*\b1\b"),
         ({"weights": [[-(2**31)]]}, "overflow 32 bits"),
         ({"n_booleans": 2**25}, "n_booleans is 33554432"),
-        ({"meaning": "nor"}, "meaning is 'nor'. It must be \"and\""),
+        ({"meaning": "nor"}, "meaning.*'nor'"),
     ],
 )
 def test_what_is_wrong_is_refused(change, message):
@@ -171,5 +168,5 @@ def test_clauses_cannot_be_changed():
 
 def test_nobody_else_decodes_literals():
     paths = {path.relative_to(SOURCES).as_posix(): path.read_text("utf-8") for path in SOURCES.rglob("*.py")}
-    found = [name for name, text in paths.items() if re.search(BY_HAND, text)]
-    assert [name for name in found if not name.startswith("features/")] == ["model/clauses.py"]
+    match = [name for name, text in paths.items() if re.search(BY_HAND, text)]
+    assert [name for name in match if not name.startswith("features/")] == ["model/clauses.py"]

@@ -38,7 +38,7 @@ def plain_answer(model: Model, x: Any) -> Any:
             if highest[1] - highest[0] > checks[j]:
                 break
         if fires[j]:
-            sums = [own + int(vote) for own, vote in zip(sums, model.weights[j], strict=True)]
+            sums = [class_sum + int(vote) for class_sum, vote in zip(sums, model.weights[j], strict=True)]
     return model.classes[sums.index(max(sums))]
 
 

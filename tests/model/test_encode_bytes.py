@@ -27,13 +27,13 @@ def small_weights(model):
 
 def votes(model):
     """Votes of each set of literals, whatever the order and the repetitions."""
-    found = {}
+    hashes = {}
     for clause in model:
         if clause.literals:
-            row = found.setdefault(clause.literals, np.zeros(model.n_classes, dtype=int))
+            row = hashes.setdefault(clause.literals, np.zeros(model.n_classes, dtype=int))
             for c, weight in clause.weights.items():
                 row[c] += weight
-    return {literals: row.tolist() for literals, row in found.items() if row.any()}
+    return {literals: row.tolist() for literals, row in hashes.items() if row.any()}
 
 
 @pytest.mark.parametrize("code", CODES)
@@ -192,7 +192,7 @@ def test_the_container_of_these_tests_is_right():
 @pytest.mark.parametrize(
     "keywords, message",
     [
-        ({"version": 2, "body": b"\x80"}, "format version 2, this package reads up to 1. Upgrade"),
+        ({"version": 2, "body": b"\x80"}, r"format.*\b2\b.*\b1\. Upgrade"),
         ({"version": 0, "body": b"\x80"}, "version 0"),
         ({"code": 3, "body": b"\x80"}, "code 3"),
         ({"n_booleans": 2**32 - 1, "body": b"\x80"}, "4294967295 Booleans"),
@@ -206,11 +206,11 @@ def test_the_container_of_these_tests_is_right():
         ({"labels": {"dtype": "int8", "values": [1, 1000]}, "body": b"\x80"}, "labels"),
         ({"labels": {"dtype": 5, "values": [1]}, "body": b"\x80"}, "labels"),
         ({"code": 1, "body": b"\0" * 7}, "7 bytes are not 2 counts"),
-        ({"code": 1, "body": b"\0" * 9}, "9 bytes are not 2 counts and whole REDRESS words"),
-        ({"code": 1, "body": b"\0" * 10}, "adds up to 0 but there are 1 words"),
+        ({"code": 1, "body": b"\0" * 9}, r"\b9\b.*\b2\b.*REDRESS"),
+        ({"code": 1, "body": b"\0" * 10}, r"adds.*\b0\b.*\b1\b"),
         ({"code": 1, "choices": 1, "body": b"\0" * 8}, "8 bytes are not"),
         ({"code": 1, "body": struct.pack("<IIH", 2**32 - 1, 1, 0)}, r"includes_per_class\[0\]"),
-        ({"code": 1, "body": struct.pack("<IIH", 0, 1, 2)}, "names Boolean 1, but there are 1"),
+        ({"code": 1, "body": struct.pack("<IIH", 0, 1, 2)}, r"names Boolean 1\b.*\b1\b"),
         ({"booleanizer": b"\0\0", "body": b"\x80"}, "the Booleanizer is cut off"),
         ({"booleanizer": struct.pack("<BI", 0, 2**32 - 1), "body": b"\x80"}, "no room for 4294967295"),
         ({"booleanizer": struct.pack("<BI", 0xF8, 0), "body": b"\x80"}, "unknown flags"),
@@ -264,7 +264,7 @@ def test_hostile_containers_take_little_memory():
 
 def test_labels_too_long():
     model = Model([], [0], np.zeros((0, 1), int), n_booleans=0, classes=["x" * 2**20])
-    with pytest.raises(ValueError, match=r"bytes. At most 1048576 are written"):
+    with pytest.raises(ValueError, match=r"bytes.*\b1048576\b"):
         to_bytes(model)
 
 

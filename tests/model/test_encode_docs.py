@@ -73,9 +73,9 @@ def test_decoder_of_the_document(decoder, segments, votes_per_clause, n_booleans
     expected = model.class_sums(rows)
     assert expected.any()
     for row, sums in zip(rows, expected, strict=True):
-        found = (ctypes.c_int32 * 5)()
-        decoder(ctypes.byref(code), np.packbits(row, bitorder="little").tobytes(), found)
-        assert list(found) == sums.tolist()
+        decoded = (ctypes.c_int32 * 5)()
+        decoder(ctypes.byref(code), np.packbits(row, bitorder="little").tobytes(), decoded)
+        assert list(decoded) == sums.tolist()
 
 
 def test_example_of_the_document():

@@ -82,7 +82,7 @@ def test_most_booleans():
             assert words.tolist() == [0x3FFE, 0xFFFF]
             assert plain(redress.read_words(words, counts)) == plain(model)
         else:
-            with pytest.raises(ValueError, match="takes up to 8192 Booleans, but the model has 8193"):
+            with pytest.raises(ValueError, match=r"takes.*\b8192 Booleans.*\b8193\b"):
                 redress.words(model)
 
 
@@ -107,10 +107,10 @@ def test_foreign_order_and_repeated_literals():
 @pytest.mark.parametrize(
     "words, counts, keywords, message",
     [
-        ([0, 2, 4], [2], {}, "adds up to 2 but there are 3 words"),
-        ([0, 2], [3], {}, "adds up to 3 but there are 2 words"),
-        ([0, 10], [2], {"n_booleans": 5}, r"word 1 \(10\) names Boolean 5, but there are 5"),
-        ([0, 0x8000], [2], {}, r"word 1 \(32768\) changes the polarity"),
+        ([0, 2, 4], [2], {}, r"adds.*\b2\b.*\b3\b"),
+        ([0, 2], [3], {}, r"adds.*\b3\b.*\b2\b"),
+        ([0, 10], [2], {"n_booleans": 5}, r"word 1 \(10\).*Boolean 5\b.*\b5\b"),
+        ([0, 0x8000], [2], {}, r"word 1 \(32768\)"),
         ([0, 65536], [2], {}, r"words\[1\] is 65536"),
         ([0, -1], [2], {}, r"words\[1\] is -1"),
         ([0.5], [1], {}, "list of integers"),

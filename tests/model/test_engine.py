@@ -16,6 +16,7 @@ import reference
 from ethereal import Booleanizer, Model, _native
 from ethereal.features.feature_map import FeatureMap
 from random_models import random_clauses
+from says import says
 from strategies import feature_maps, models, models_of, raw_rows, reference_booleans
 from thinned import examples
 
@@ -42,8 +43,8 @@ def plain_outputs(model, booleans):
     literals = np.concatenate([booleans, ~booleans], axis=1)
     outputs = np.zeros((len(booleans), model.n_clauses), dtype=bool)
     for j in range(model.n_clauses):
-        own = model.literals[model.offsets[j] : model.offsets[j + 1]]
-        outputs[:, j] = literals[:, own].all(axis=1) & (len(own) > 0)
+        of_clause = model.literals[model.offsets[j] : model.offsets[j + 1]]
+        outputs[:, j] = literals[:, of_clause].all(axis=1) & (len(of_clause) > 0)
     return outputs
 
 
@@ -218,13 +219,11 @@ def test_frames_are_read_by_column(isa):
     nulls = pl.DataFrame(columns).with_columns(pl.col("b").fill_nan(None))
     assert_same(model, nulls, booleans)
     assert_same(model, frame[:0], booleans[:0])
-    with pytest.raises(ValueError, match="column 0 of X is 'b' where the model expects 'a'"):
+    with pytest.raises(ValueError, match=r"column 0\b.*X.*'b'.*'a'"):
         model.predict(frame[["b", "a", "c"]])
     with pytest.raises(ValueError, match="not numeric: 'a'"):
         model.predict(frame.astype({"a": str}))
-    with pytest.raises(
-        ValueError, match=r"'c' \(column 2\) is missing \(NaN\) in 1 of 300 rows, first in row 299"
-    ):
+    with pytest.raises(ValueError, match=r"'c' \(column 2\).*missing \(NaN\).*\b1\b.*\b300\b.*row 299\b"):
         model.predict(frame.assign(c=[*[0.0] * 299, np.nan]))
 
 
@@ -276,17 +275,15 @@ def test_any_byte_but_zero_in_a_boolean_array_is_true():
 
 def test_bad_input():
     model = random_model(np.random.default_rng(1), 3, 2, 10)
-    with pytest.raises(ValueError, match=r"X has 2 features. The model was trained on 3"):
+    with pytest.raises(ValueError, match=r"X.*\b2\b.*\b3\b"):
         model.predict(np.zeros((4, 2), bool))
     with pytest.raises(ValueError, match="1D array"):
         model.predict(np.zeros(3, bool))
     with pytest.raises(ValueError, match="'spam', a text"):
         model.predict(np.array([[0, 1, "spam"]], dtype=object))
-    with pytest.raises(ValueError, match=r"a row of packed X has 0 bits. The model has 3 Booleans"):
+    with pytest.raises(ValueError, match=r"X.*\b0\b.*\b3 Booleans"):
         model.predict(np.zeros((4, 0), np.uint8), packed=True)
-    with pytest.raises(
-        TypeError, match=r"packed X is an array of dtype float64 .* must be a matrix of unsigned"
-    ):
+    with pytest.raises(TypeError, match=r"packed X.*dtype float64"):
         model.predict(np.zeros((4, 1)), packed=True)
     with pytest.raises(ValueError, match="n_jobs is 0"):
         model.predict(np.zeros((4, 3), bool), n_jobs=0)
@@ -298,25 +295,25 @@ def test_bad_clauses_are_refused_natively_too():
             np.array(literals, np.int32), np.array(offsets, np.int64), np.array(weights, np.int32), n_booleans
         )
 
-    with pytest.raises(ValueError, match=r"literals\[1\] is 4; it must be from 0 to 3"):
+    with pytest.raises(ValueError, match=r"literals\[1\].*\b4\b.*\b0\b.*\b3\b"):
         engine([0, 4], [0, 1, 2], [[1], [1]])
     with pytest.raises(ValueError, match=r"literals\[0\] is -1"):
         engine([-1], [0, 1], [[1]])
-    with pytest.raises(ValueError, match="offsets must not descend, but do after clause 1"):
+    with pytest.raises(ValueError, match=r"offsets.*clause 1\b"):
         engine([0, 1], [0, 3, 2], [[1], [1]])
-    with pytest.raises(ValueError, match="offsets end at 3 but there are 2 literals"):
+    with pytest.raises(ValueError, match=r"offsets.*\b3\b.*\b2\b"):
         engine([0, 1], [0, 1, 3], [[1], [1]])
-    with pytest.raises(ValueError, match="offsets has 2 entries; 2 clauses need one more"):
+    with pytest.raises(ValueError, match=r"offsets.*\b2\b.*\b2\b.*one"):
         engine([0, 1], [0, 1], [[1], [1]])
-    with pytest.raises(ValueError, match="the weights of class 1 add up to 2147483648 in magnitude"):
+    with pytest.raises(ValueError, match=r"class 1\b.*\b2147483648\b"):
         engine([0, 1], [0, 1, 2], [[0, LARGEST], [0, -1]])
     with pytest.raises(ValueError, match="0 classes"):
         engine([], [0], np.empty((0, 0)))
-    with pytest.raises(ValueError, match="out must have one row per row of X"):
+    with pytest.raises(ValueError, match=r"out.*one.*X"):
         engine([0], [0, 1], [[1]]).run_bools(np.zeros((3, 2), bool), np.empty(2, np.int64))
-    with pytest.raises(ValueError, match="X has 3 columns; the model has 2 Booleans"):
+    with pytest.raises(ValueError, match=r"X.*\b3\b.*\b2 Booleans"):
         engine([0], [0, 1], [[1]]).run_bools(np.zeros((3, 3), bool), np.empty(3, np.int64))
-    with pytest.raises(ValueError, match="out must be int64"):
+    with pytest.raises(ValueError, match=r"out.*int64"):
         engine([0], [0, 1], [[1]]).run_bools(np.zeros((3, 2), bool), np.empty(3, np.int32))
 
 
@@ -377,4 +374,4 @@ def test_the_instruction_set_can_be_forced():
         )
 
     assert run("scalar").stdout.strip() == "scalar"
-    assert "ETHEREAL_ISA='mmx' is not an instruction set" in run("mmx").stderr
+    says(run("mmx").stderr, "ETHEREAL_ISA='mmx'")

@@ -241,7 +241,7 @@ def test_a_hostile_hand_can_at_least_make_a_valid_file():
 
 
 def test_newer_files_are_refused_with_advice():
-    with pytest.raises(ModelFileError, match=r"version 5, .* up to 4. Upgrade ethereal-tm"):
+    with pytest.raises(ModelFileError, match=r"version 5.*\b4\. Upgrade"):
         from_file_bytes(repacked(edit(format_version=5)))
 
 
@@ -310,7 +310,7 @@ def test_too_large_files_are_neither_read_nor_written(monkeypatch, tmp_path):
 def test_errors_name_the_file(tmp_path):
     path = tmp_path / "broken.etm"
     path.write_bytes(to_file_bytes(example())[:-1] + b"\x99")
-    with pytest.raises(ModelFileError, match=r"broken\.etm: the file is damaged, because its checksum"):
+    with pytest.raises(ModelFileError, match=r"broken\.etm.*damaged.*checksum"):
         Model.load(path)
     with pytest.raises(FileNotFoundError):
         Model.load(tmp_path / "none.etm")
@@ -325,7 +325,7 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(tmp_path, monkeypat
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match=r"No space left on device: '.*/m\.etm'"):
+    with pytest.raises(OSError, match=r"'.*/m\.etm'"):
         example().simplify().save(path)
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["m.etm"]

@@ -15,10 +15,10 @@ def by_definition(model):
     votes = np.ptp(model.weights, axis=1)
     now = model.clauses.fires(rows)
     for f in range(model.n_features):
-        own = model.feature_map.feature == f
+        of_feature = model.feature_map.feature == f
         for other in rows:
             changed = rows.copy()
-            changed[:, own] = other[own]
+            changed[:, of_feature] = other[of_feature]
             moved[f] += ((model.clauses.fires(changed) != now) * votes).sum()
     return moved / moved.sum()
 

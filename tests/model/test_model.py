@@ -149,30 +149,26 @@ def test_models_that_say_something_else_are_not_equal(change):
 @pytest.mark.parametrize(
     "change, error, message",
     [
-        (
-            {"literals": [0, 4, 1]},
-            ValueError,
-            r"literals\[1\] is 4. With 2 Booleans literals run from 0 to 3",
-        ),
+        ({"literals": [0, 4, 1]}, ValueError, r"literals\[1\].*\b4\b.*\b2 Booleans.*\b0\b.*\b3\b"),
         ({"literals": [0, -1, 1]}, ValueError, r"literals\[1\] is -1"),
-        ({"literals": [3, 0, 1]}, ValueError, "clause 0 are not in strictly ascending order"),
-        ({"literals": [1, 0, 0], "offsets": [0, 1, 3]}, ValueError, "clause 1 are not in strictly ascending"),
-        ({"literals": [0.0, 3.0, 1.0]}, TypeError, "literals has dtype float64. It must hold integers"),
-        ({"literals": [[0, 3, 1]]}, ValueError, r"literals has shape \(1, 3\). It must have 1 dimension\.$"),
-        ({"weights": [0, 1]}, ValueError, r"weights has shape \(2,\). It must have 2 dimensions\.$"),
-        ({"literals": [0, 3, 2**40]}, ValueError, "literals holds values that do not fit 32 bits"),
-        ({"offsets": [0, 2]}, ValueError, "offsets must ascend from 0 to the number of literals, 3"),
+        ({"literals": [3, 0, 1]}, ValueError, r"clause 0\b.*ascending"),
+        ({"literals": [1, 0, 0], "offsets": [0, 1, 3]}, ValueError, r"clause 1\b.*ascending"),
+        ({"literals": [0.0, 3.0, 1.0]}, TypeError, "literals.*dtype float64"),
+        ({"literals": [[0, 3, 1]]}, ValueError, r"literals.*\(1, 3\).*\b1 dimension\.$"),
+        ({"weights": [0, 1]}, ValueError, r"weights.*\(2,\).*\b2 dimensions\.$"),
+        ({"literals": [0, 3, 2**40]}, ValueError, r"literals.*\b32\b"),
+        ({"offsets": [0, 2]}, ValueError, r"offsets.*ascend.*\b0\b.*\b3\b"),
         ({"offsets": [1, 2, 3]}, ValueError, "offsets must ascend"),
         ({"offsets": [-1, 2, 3]}, ValueError, "offsets must ascend"),
         ({"offsets": [0, 3, 2, 3]}, ValueError, "offsets must ascend"),
         ({"offsets": []}, ValueError, "offsets must ascend"),
-        ({"weights": [[0, 1]]}, ValueError, r"weights has shape \(1, 2\). For 2 clauses"),
+        ({"weights": [[0, 1]]}, ValueError, r"weights.*\(1, 2\).*\b2\b"),
         ({"weights": [[0, 0.5], [1, 1]]}, TypeError, "weights has dtype float64"),
         ({"weights": [[2**30, 0], [2**30, 0]]}, ValueError, "overflow 32 bits"),
         ({"n_booleans": 2.0}, TypeError, "n_booleans is 2.0"),
         ({"n_booleans": -1}, ValueError, "n_booleans is -1"),
         ({"n_booleans": 2**40}, ValueError, "n_booleans is 1099511627776"),
-        ({"classes": ["no", "no"]}, ValueError, "2 labels but only 1 different"),
+        ({"classes": ["no", "no"]}, ValueError, r"\b2 labels.*\b1 different"),
         ({"classes": [0.0, np.nan]}, ValueError, "NaN"),
         ({"classes": [b"no", b"yes"]}, TypeError, "Labels are texts, integers, floats or Booleans"),
         ({"classes": np.array([None, "yes"], dtype=object)}, TypeError, "Labels are texts"),
@@ -183,23 +179,23 @@ def test_models_that_say_something_else_are_not_equal(change):
         (
             {"booleanizer": Booleanizer(thresholds=0).fit([[1]])},
             ValueError,
-            "gives 1 Booleans but n_booleans is 2",
+            r"gives 1 Booleans.*n_booleans.*\b2\b",
         ),
-        ({"feature_names": ["a"]}, ValueError, "1 feature_names for 2 features"),
+        ({"feature_names": ["a"]}, ValueError, r"\b1 feature_names.*\b2\b"),
         ({"feature_names": ["a", 1]}, TypeError, r"feature_names\[1\] is 1"),
         ({"boolean_rates": [0.5]}, ValueError, "1 boolean_rates for 2 Booleans"),
         ({"boolean_rates": [0.5, 1.5]}, ValueError, "share from 0 to 1"),
         ({"boolean_rates": [0.5, np.nan]}, ValueError, "share from 0 to 1"),
-        ({"typical_rows": [[1, 0]]}, ValueError, "2 bytes per row. 2 Booleans take 1"),
-        ({"typical_rows": [[4]]}, ValueError, "bits beyond the last of 2 Booleans"),
+        ({"typical_rows": [[1, 0]]}, ValueError, r"\b2\b.*row\. 2 Booleans.*\b1\b"),
+        ({"typical_rows": [[4]]}, ValueError, r"bits beyond.*\b2 Booleans"),
         (
             {"typical_rows": [[0, 2]], "n_booleans": 9, "feature_names": None},
             ValueError,
             "last of 9 Booleans",
         ),
         ({"typical_rows": [[0.5]]}, TypeError, "must hold integers"),
-        ({"provenance": {"when": object()}}, TypeError, "provenance must be what JSON can hold"),
-        ({"provenance": {"s": np.inf}}, ValueError, "provenance must be what JSON can hold"),
+        ({"provenance": {"when": object()}}, TypeError, "provenance.*JSON"),
+        ({"provenance": {"s": np.inf}}, ValueError, "provenance.*JSON"),
     ],
 )
 def test_bad_parts_are_named(change, error, message):
@@ -227,9 +223,9 @@ def test_frames_must_have_the_columns_of_training(library):
     plain = small()
     X = frame({"a": [True, True], "b": [False, True]})
     assert plain.predict(X).tolist() == ["yes", "no"]
-    with pytest.raises(ValueError, match="column 0 of X is 'b' where the model expects 'a'"):
+    with pytest.raises(ValueError, match=r"column 0\b.*X.*'b'.*'a'"):
         plain.predict(X[["b", "a"]])
-    with pytest.raises(ValueError, match="X has 1 columns where the model expects 2"):
+    with pytest.raises(ValueError, match=r"X.*\b1\b.*\b2\b"):
         plain.predict(X[["a"]])
     raw = model_of_one_clause([0], FeatureMap([1.0, 2.0], [0, 1, 2], [False, False]), ["a", "b"])
     assert raw.class_sums(frame({"a": [0, 2], "b": [1, 1]})).tolist() == [[0], [1]]
@@ -240,11 +236,11 @@ def test_frames_must_have_the_columns_of_training(library):
 
 def test_bad_rows_are_named():
     model = small()
-    with pytest.raises(ValueError, match=r"X\[1, 0\] is 2. The model has no Booleanizer"):
+    with pytest.raises(ValueError, match=r"X\[1, 0\].*\b2\b.*Booleanizer"):
         model.predict([[0, 1], [2, 0]])
     with pytest.raises(ValueError, match=r"X\[0, 1\] is nan"):
         model.predict([[0, np.nan]])
-    with pytest.raises(ValueError, match=r"X has 3 features. The model was trained on 2"):
+    with pytest.raises(ValueError, match=r"X.*\b3\b.*\b2\b"):
         model.predict([[0, 1, 1]])
     with pytest.raises(ValueError, match="2D array"):
         model.predict([0, 1])
@@ -317,10 +313,10 @@ assert (model.booleanizer.transform(frame) == model.feature_map.booleans(X, ["a"
 @pytest.mark.parametrize(
     "X, message",
     [
-        ([1.0, 2.0], r"X is a 1D array of shape \(2,\). It must be a 2D array"),
+        ([1.0, 2.0], r"X.*1D.*\(2,\).*2D"),
         ([[1.0], [2.0, 3.0]], "not a matrix of numbers"),
         ([["a", "b"]], "X has dtype <U1, texts"),
-        (np.zeros((1, 1, 2)), r"X is a 3D array of shape \(1, 1, 2\)"),
+        (np.zeros((1, 1, 2)), r"X.*3D.*\(1, 1, 2\)"),
     ],
 )
 def test_rows_that_are_not_a_matrix_are_refused(X, message):

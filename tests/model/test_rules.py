@@ -117,7 +117,7 @@ def test_explanation_of_a_raw_row():
     ]
     assert "width > 2 instead of missing" in str(model.explain([np.nan, 4.0]))
     assert model.explain(pd.Series([1.5, 4.0], index=["width", "height"])) == why
-    with pytest.raises(ValueError, match="column 0 of X is 'height'"):
+    with pytest.raises(ValueError, match=r"column 0\b.*X.*'height'"):
         model.explain(pd.Series([4.0, 1.5], index=["height", "width"]))
     with pytest.raises(ValueError, match=r"x has 2 rows"):
         model.explain([[1.5, 4.0], [1.5, 4.0]])
@@ -170,7 +170,7 @@ def test_a_row_of_a_frame_with_nullable_columns():
     assert (why.winner, [str(change) for change in why.changes]) == (1, ["x0 > 1 instead of missing"])
 
 
-def test_explanations_without_a_way_or_a_rival():
+def test_explanations_without_a_way_or_another_class():
     alone = Model([0], [0, 1], [[2]], n_booleans=1, classes=["x"]).explain([False])
     assert (alone.runner_up, alone.changes) == (None, None)
     assert str(alone) == "'x' has 0 votes\nfor 'x':\n  no clause fired"
@@ -220,7 +220,7 @@ def test_the_name_of_a_boolean_goes_with_every_copy(tmp_path):
         ([1.0], [0, 1], [True], "one threshold, from 0"),
         ([0.25, 0.5], [0, 2], [True], "one threshold, from 0"),
         ([0.5], [0, 1, 1], [False, True], "one threshold, from 0"),
-        ([0.5], [0, 1], [True, False], r"is_boolean has shape \(2,\)"),
+        ([0.5], [0, 1], [True, False], r"is_boolean.*\(2,\)"),
     ],
 )
 def test_only_a_feature_with_one_threshold_is_a_boolean(thresholds, offsets, is_boolean, message):
@@ -237,9 +237,9 @@ def test_other_columns_keep_their_thresholds(column):
 def test_thresholds_of_the_user_stay_in_names():
     rows = np.array([[0.0], [1.0]])
     assert Booleanizer(thresholds=0.5).fit(rows).get_feature_names_out().tolist() == ["x0>0.5"]
-    own = Booleanizer().fit(rows)
-    again = Booleanizer(thresholds=own.feature_map_).fit(rows)
-    assert again.get_feature_names_out().tolist() == own.get_feature_names_out().tolist() == ["x0"]
+    booleanizer = Booleanizer().fit(rows)
+    again = Booleanizer(thresholds=booleanizer.feature_map_).fit(rows)
+    assert again.get_feature_names_out().tolist() == booleanizer.get_feature_names_out().tolist() == ["x0"]
 
 
 def test_an_explanation_prints_the_heaviest_rules():

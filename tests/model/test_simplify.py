@@ -88,8 +88,8 @@ def fewest_literals(feature_map, literals):
     n, total = feature_map.n_booleans, 0
     for f in range(feature_map.n_features):
         start, end = feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1]
-        own = [(k % n - start, k < n) for k in literals if start <= k % n < end]
-        total += fewest(tuple(map(tuple, feature_map.states(f).tolist())), tuple(own))
+        of_feature = [(k % n - start, k < n) for k in literals if start <= k % n < end]
+        total += fewest(tuple(map(tuple, feature_map.states(f).tolist())), tuple(of_feature))
     return total
 
 

@@ -20,8 +20,8 @@ LABELS = {
 
 def with_labels(labels):
     model, X = random_model(3)
-    own = Model.of(model.clauses, classes=labels, booleanizer=model.booleanizer)
-    return own, X
+    other_model = Model.of(model.clauses, classes=labels, booleanizer=model.booleanizer)
+    return other_model, X
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -32,14 +32,14 @@ def test_rows_below_the_margin_get_a_label_of_their_own(kind):
     sums = np.sort(model.class_sums(X), axis=1)
     doubtful = sums[:, -1] - sums[:, -2] < 3
     assert 0.1 < doubtful.mean() < 0.9
-    found = model.predict(X)
-    assert set(found[doubtful].tolist()) == {unknown}
-    assert found[~doubtful].tolist() == plain.predict(X)[~doubtful].tolist()
+    predicted = model.predict(X)
+    assert set(predicted[doubtful].tolist()) == {unknown}
+    assert predicted[~doubtful].tolist() == plain.predict(X)[~doubtful].tolist()
     assert (model.output.indices(model.class_sums(X)) == 3).tolist() == doubtful.tolist()
     assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
     again = from_file_bytes(to_file_bytes(model))
     assert again == model != plain
-    assert again.predict(X).tolist() == found.tolist()
+    assert again.predict(X).tolist() == predicted.tolist()
     assert again.with_unknown(None) == plain
 
 
@@ -88,11 +88,11 @@ def test_the_margin_is_the_smallest_that_gives_the_accuracy():
     rng = np.random.default_rng(0)
     lead = rng.integers(0, 50, 2000)
     right = rng.random(2000) < 0.5 + lead / 100
-    found = find_margin(lead, right, accuracy=0.85, n_groups=7)
-    assert found.accuracy >= 0.85 > dict((m, a) for m, a, _ in found.curve)[found.margin - 1]
-    assert found.answered == (lead >= found.margin).mean()
-    assert (found.n_rows, found.n_groups, found.wanted) == (2000, 7, "accuracy 0.85")
-    assert "7 groups" in str(found)
+    margin = find_margin(lead, right, accuracy=0.85, n_groups=7)
+    assert margin.accuracy >= 0.85 > dict((m, a) for m, a, _ in margin.curve)[margin.margin - 1]
+    assert margin.answered == (lead >= margin.margin).mean()
+    assert (margin.n_rows, margin.n_groups, margin.wanted) == (2000, 7, "accuracy 0.85")
+    assert "7 groups" in str(margin)
     half = find_margin(lead, right, answered=0.5)
     assert half.answered >= 0.5 > (lead >= half.margin + 1).mean()
     assert find_margin(lead, right, accuracy=0.5).margin == 0

@@ -20,7 +20,7 @@ def test_the_page_counts_rules(model):
     """Fault F11: 19 votes of three rules were called nineteen rules."""
     page = render(Report("t", "", model, np.array([[1, 0]]), np.array(["a"])))
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
-    counts = {(c, name): (n, side) for c, own in enumerate(data["ranked"]) for name, n, side in own}
+    counts = {(c, name): (n, side) for c, ranks in enumerate(data["ranked"]) for name, n, side in ranks}
     first = next(name for _, name in counts)
     assert counts[0, first] == (3, "for")
     assert counts[1, first] == (2, "against")

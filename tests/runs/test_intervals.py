@@ -13,14 +13,14 @@ from finished_runs import run_of
 def ends(n_right, n_rows):
     """Return the interval that the table of a run prints for so many right answers."""
     y = np.zeros(n_rows, dtype=int)
-    own = scores(np.where(np.arange(n_rows) < n_right, 0, 1), y)
-    (cell,) = dict_of(own)["accuracy"]
+    scored = scores(np.where(np.arange(n_rows) < n_right, 0, 1), y)
+    (cell,) = dict_of(scored)["accuracy"]
     _, low, high = (float(number) / 100 for number in re.findall(r"[0-9.]+", cell))
     return low, high
 
 
-def dict_of(own):
-    table = run_of(own).table
+def dict_of(scored):
+    table = run_of(scored).table
     return {name: cells for name, *cells in table.rows} | {"notes": table.notes}
 
 
@@ -66,12 +66,12 @@ def test_the_interval_of_groups_holds_the_accuracy_of_new_groups(n_groups, p, co
 def test_few_groups_have_no_interval_and_the_table_says_how_many_there_are():
     """Fault F10: "93.7 % ± 2.8, 300 test rows" was one person."""
     y = np.zeros(300, dtype=int)
-    own = scores(np.where(np.arange(300) < 281, 0, 1), y, np.full(300, "p1"))
-    table = dict_of(own)
+    scored = scores(np.where(np.arange(300) < 281, 0, 1), y, np.full(300, "p1"))
+    table = dict_of(scored)
     assert table["accuracy"] == ["93.7 %"]
     assert any("300 test rows of 1 group" in note and "too few" in note for note in table["notes"])
-    own = scores(np.where(np.arange(300) < 281, 0, 1), y, np.arange(300) % 9)
-    assert any("of 9 groups" in note for note in dict_of(own)["notes"])
+    scored = scores(np.where(np.arange(300) < 281, 0, 1), y, np.arange(300) % 9)
+    assert any("of 9 groups" in note for note in dict_of(scored)["notes"])
 
 
 @pytest.mark.parametrize(

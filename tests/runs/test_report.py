@@ -288,8 +288,8 @@ def test_labels_that_are_numbers_are_not_read_as_figures(open_page, digits_repor
     assert re.fullmatch(r"\d+ votes? (for|against) class \d(, \d+ votes? (for|against) class \d)*", votes)
     assert page.locator("#results-table tbody th").first.inner_text() == "accuracy"
     recall = page.locator("#confusion-table tbody tr").first.inner_text().split("\t")
-    own = digits_report.model.predict(digits_report.X_test)[digits_report.y_test == 0] == 0
-    assert recall[:3] == ["class 0", str(len(own)), f"{100 * own.mean():.1f} %"]
+    predicted = digits_report.model.predict(digits_report.X_test)[digits_report.y_test == 0] == 0
+    assert recall[:3] == ["class 0", str(len(predicted)), f"{100 * predicted.mean():.1f} %"]
     assert "REDRESS words" in page.locator("#terms").inner_text()
 
 
@@ -357,15 +357,15 @@ def test_large_models_stay_small(open_page):
 
 def test_a_window_is_drawn_with_what_decided_it(open_page):
     windows = hard_windows(64, n_axes=3)
-    own = WindowFeatures({"stats": ["ax", "ay"], "parts": ["az"]}, axes=["ax", "ay", "az"], rate=50).fit(
-        windows
-    )
-    model = model_of(own, windows, n_clauses=30).with_unknown(6)
+    extractor = WindowFeatures(
+        {"stats": ["ax", "ay"], "parts": ["az"]}, axes=["ax", "ay", "az"], rate=50
+    ).fit(windows)
+    model = model_of(extractor, windows, n_clauses=30).with_unknown(6)
     labels = model.with_unknown(None).predict(windows)
     people = {"note": "n", "columns": ["groups", "rows", "accuracy"], "rows": [["anna", 3, "90 %"]]}
     curve = {"note": "the margin", "points": [[50, 99], [100, 90]], "chosen": [50, 99]}
     taught = {"note": "n", "columns": ["rows per class", "gain"], "rows": [["5", "+8.1 (2.0)"]]}
-    report = Report("windows", "", model, own.transform(windows), labels, people=people, unknown=curve,
+    report = Report("windows", "", model, extractor.transform(windows), labels, people=people, unknown=curve,
                     teaching=taught, windows=shown_windows(model.front_end, windows))  # fmt: skip
     for width in (1280, 390):
         page = open_page(report, viewport={"width": width, "height": 900})
@@ -390,9 +390,9 @@ def window_report():
     windows = hard_windows(64, n_axes=2)
     kernels = {"stats": ["ax", "ay"], "haar": ["ay"], "std": ["ax"], "bands": ["ax"], "shape": ["ax"],
                "cov": ["ax*ay"], "corr": ["ax*ay"]}  # fmt: skip
-    own = WindowFeatures(kernels, axes=["ax", "ay"], scale=1000, units="g").fit(windows)
-    model = model_of(own, windows, n_clauses=60)
-    X = own.transform(windows)
+    extractor = WindowFeatures(kernels, axes=["ax", "ay"], scale=1000, units="g").fit(windows)
+    model = model_of(extractor, windows, n_clauses=60)
+    X = extractor.transform(windows)
     return Report(
         "windows", "", model, X, model.predict(windows), windows=shown_windows(model.front_end, windows)
     )
@@ -400,13 +400,13 @@ def window_report():
 
 def test_sliders_of_windows_show_values_as_rules_write_them(open_page, window_report):
     """Fault F32: a slider showed 619 where the rule said 0.0781."""
-    page, own = open_page(window_report), window_report.model.front_end
+    page, front_end = open_page(window_report), window_report.model.front_end
     for f in range(window_report.model.n_features):
         values = [-700, 0, 1, 619, 1500, 20000, *window_report.model.feature_map.thresholds_of(f).tolist()]
         shown = page.evaluate(
             "([f, vs]) => vs.map(v => inUnits(data.model.features[f].shown, v))", [f, values]
         )
-        assert shown == pytest.approx([own.in_units(f, value) for value in values])
+        assert shown == pytest.approx([front_end.in_units(f, value) for value in values])
     page.locator("#row-next").click()
     texts = page.locator(".slider output").all_inner_texts()
     assert any(text.endswith(" g") for text in texts)

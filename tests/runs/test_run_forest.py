@@ -19,6 +19,6 @@ def test_trees_are_added_while_there_is_time(rows, monkeypatch, at_least, trees)
     """Fault N16."""
     monkeypatch.setattr(forest, "_AT_LEAST", at_least)
     shown = []
-    found = forest.grow(rows, 0, 0.0, shown.append)
+    grown = forest.grow(rows, 0, 0.0, shown.append)
     assert shown == trees
-    assert found.tuned == (trees[-1] == 25)  # which is chosen last
+    assert grown.tuned == (trees[-1] == 25)  # which is chosen last

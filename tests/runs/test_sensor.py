@@ -17,8 +17,8 @@ WINDOWS = hard_windows(64, n_axes=3)
 
 
 def machine(kernels):
-    own = WindowFeatures(kernels, axes=["ax", "ay", "az"], rate=50).fit(WINDOWS)
-    return model_of(own, WINDOWS, n_clauses=6), own.front_end_
+    extractor = WindowFeatures(kernels, axes=["ax", "ay", "az"], rate=50).fit(WINDOWS)
+    return model_of(extractor, WINDOWS, n_clauses=6), extractor.front_end_
 
 
 def test_accuracy_per_group_with_the_weakest_first():
@@ -28,10 +28,10 @@ def test_accuracy_per_group_with_the_weakest_first():
     wrong = y.copy()
     wrong[groups == "b"] = "z"
     rows = Rows(WINDOWS, wrong, np.arange(len(y)) >= 6, groups)
-    found = per_group(model, rows)
-    assert [one.name for one in found] == ["b", "a", "c"]
-    assert [one.accuracy for one in found] == [0, 1, 1]
-    assert sum(one.rows for one in found) == len(y) - 6
+    lines = per_group(model, rows)
+    assert [one.name for one in lines] == ["b", "a", "c"]
+    assert [one.accuracy for one in lines] == [0, 1, 1]
+    assert sum(one.rows for one in lines) == len(y) - 6
     assert per_group(model, Rows(WINDOWS, y, np.arange(len(y)) >= 6)) == ()
 
 
@@ -41,10 +41,10 @@ def test_what_groups_gain_who_teach_their_board():
     model = clf.fit(WINDOWS, labels).model_
     y = model.predict(WINDOWS)
     test = np.arange(len(y)) >= 6
-    found = teaching(model, Rows(WINDOWS, y, test, groups, groups_are="people"))
-    assert found["note"].startswith("2 of the test people, 100.0 % before, gains in points. Nothing is to")
-    assert [row[0] for row in found["rows"]] == ["1", "2", "5", "10", "20"]
-    assert {len(row) for row in found["rows"]} == {len(found["columns"])}
+    lines = teaching(model, Rows(WINDOWS, y, test, groups, groups_are="people"))
+    assert lines["note"].startswith("2 of the test people, 100.0 % before, gains in points. Nothing is to")
+    assert [row[0] for row in lines["rows"]] == ["1", "2", "5", "10", "20"]
+    assert {len(row) for row in lines["rows"]} == {len(lines["columns"])}
     for other in ({}, {"groups": groups, "groups_are": "recordings"}, {"groups": np.full(len(y), "anna")}):
         assert teaching(model, Rows(WINDOWS, y, test, **other)) is None
     assert teaching(model, Rows(WINDOWS, y, test, np.arange(len(y)).astype(str))) is None
@@ -56,13 +56,13 @@ def test_what_groups_gain_who_teach_their_board():
 def test_the_cost_of_kernels_and_of_those_that_were_dropped():
     model, _ = machine({"stats": ["ax"], "haar": ["ay"]})
     _, offered = machine({"stats": ["axes"], "haar": ["axes"], "bands": ["az"]})
-    found = kernel_costs(model, offered, "cortex-m7", 20_000.0, {("bands", "az"): -0.0123})
-    assert {(one.kernel, one.source) for one in found.kept} == {("stats", "ax"), ("haar", "ay")}
-    assert found.dropped[0].kernel == "bands"
-    assert len(found.dropped) == 5
-    assert found.instructions >= sum(one.instructions for one in found.kept) > 500
-    assert found.share == found.instructions / 20_000
-    table = cost_table(found)
+    lines = kernel_costs(model, offered, "cortex-m7", 20_000.0, {("bands", "az"): -0.0123})
+    assert {(one.kernel, one.source) for one in lines.kept} == {("stats", "ax"), ("haar", "ay")}
+    assert lines.dropped[0].kernel == "bands"
+    assert len(lines.dropped) == 5
+    assert lines.instructions >= sum(one.instructions for one in lines.kept) > 500
+    assert lines.share == lines.instructions / 20_000
+    table = cost_table(lines)
     assert len(table["rows"]) == 7
     dropped = next(row for row in table["rows"] if row[0] == "bands of az, dropped")
     assert dropped[2] == "about +930"
@@ -71,8 +71,8 @@ def test_the_cost_of_kernels_and_of_those_that_were_dropped():
 
 
 def test_windows_of_the_page_are_thinned_out():
-    model, own = machine({"stats": ["ax", "|a|"], "parts": ["ay"]})
-    shown = shown_windows(own, WINDOWS)
+    model, front_end = machine({"stats": ["ax", "|a|"], "parts": ["ay"]})
+    shown = shown_windows(front_end, WINDOWS)
     assert shown["samples"][3] == WINDOWS[3].T.tolist()
     assert shown["features"][0] == ["ax", "stats", "mean"]
     assert ["|a|", "stats", "range"] in shown["features"]
@@ -84,9 +84,9 @@ def test_windows_of_the_page_are_thinned_out():
 
 
 def test_the_note_on_unknown_rows_tells_where_the_margin_is_from():
-    found = Unknown(1, 0.97, 0.9, "accuracy 0.95", 500, 7, (), test=Answered(0.97, 0.9))
-    note = unknown_note(found)
+    unknown = Unknown(1, 0.97, 0.9, "accuracy 0.95", 500, 7, (), test=Answered(0.97, 0.9))
+    note = unknown_note(unknown)
     assert "less than 1 vote. That margin was chosen for 0.95 of right answers, by 7 groups" in note
-    rows = replace(found, wanted="answered 0.9", n_groups=0)
+    rows = replace(unknown, wanted="answered 0.9", n_groups=0)
     assert "answers to 0.9 of the rows, by folds" in unknown_note(rows)
-    assert unknown_note(replace(found, margin=0)).startswith("No row is unknown")
+    assert unknown_note(replace(unknown, margin=0)).startswith("No row is unknown")

@@ -8,13 +8,7 @@ from sklearn.ensemble import RandomForestClassifier
 from ethereal.datasets.rows import Rows
 from ethereal.device.baselines import exported_vote
 from ethereal.runs import forest
-from ethereal.runs.forest import (
-    LEAVES,
-    TREES,
-    ForestShape,
-    _smaller_forests,
-    choose_shape,
-)
+from ethereal.runs.forest import LEAVES, TREES, ForestShape, _smaller_forests, choose_shape
 from ethereal.runs.table import table_of
 from finished_runs import run_of
 
@@ -47,11 +41,11 @@ def test_one_large_forest_answers_like_each_smaller_one():
     X, y = load_digits(return_X_y=True)
     X, held_out, y = X[:400], X[400:600], y[:400]
     largest = ForestShape(TREES[-1], 2**14).new(3).fit(X, y)
-    found = {shape: (n_nodes, votes) for shape, n_nodes, votes in _smaller_forests(largest, held_out)}
-    assert {shape.leaves for shape in found} == {None, *LEAVES}
+    by_shape = {shape: (n_nodes, votes) for shape, n_nodes, votes in _smaller_forests(largest, held_out)}
+    assert {shape.leaves for shape in by_shape} == {None, *LEAVES}
     for shape in (ForestShape(5, 8), ForestShape(25, 16), ForestShape(10, 64)):
         grown = shape.new(3).fit(X, y)
-        n_nodes, votes = found[shape]
+        n_nodes, votes = by_shape[shape]
         assert n_nodes == sum(tree.tree_.node_count for tree in grown.estimators_)
         np.testing.assert_array_equal(votes, exported_vote(grown, held_out))
 
@@ -69,18 +63,18 @@ def test_whole_groups_are_held_out():
 
 
 def test_test_rows_choose_nothing(noisy):
-    """Fault F15: the rival of a run is tuned, and other test labels do not change it."""
-    found = forest.grow(noisy, 0, 60.0, lambda trees: None)
+    """Fault F15: the baseline of a run is tuned, and other test labels do not change it."""
+    grown = forest.grow(noisy, 0, 60.0, lambda trees: None)
     y = noisy.y.copy()
     y[noisy.test] = y[noisy.test][::-1]
     other = forest.grow(Rows(noisy.X, y, test=noisy.test), 0, 60.0, lambda trees: None)
-    assert found.tuned
-    assert (found.trees, found.leaves) == (other.trees, other.leaves)
-    plain = next(one for one in found.sizes if (one.trees, one.leaves) == (25, None))
-    assert found.nodes < plain.nodes / 4
-    again = forest.again(found, found.random_state, noisy, 1 << 20)
-    assert sum(tree.tree_.node_count for tree in again.estimators_) == found.nodes
-    assert found.accuracy == np.mean(again.classes_[exported_vote(again, noisy.X_test)] == noisy.y_test)
+    assert grown.tuned
+    assert (grown.trees, grown.leaves) == (other.trees, other.leaves)
+    plain = next(one for one in grown.sizes if (one.trees, one.leaves) == (25, None))
+    assert grown.nodes < plain.nodes / 4
+    again = forest.again(grown, grown.random_state, noisy, 1 << 20)
+    assert sum(tree.tree_.node_count for tree in again.estimators_) == grown.nodes
+    assert grown.accuracy == np.mean(again.classes_[exported_vote(again, noisy.X_test)] == noisy.y_test)
 
 
 def test_the_table_names_the_shape_within_80_columns(noisy):

@@ -79,10 +79,10 @@ def counted(rows, settings, seed):
 def test_files_beside_the_studys_sets(call, tmp_path):
     words = ["--sets", "statlog,mine.csv,other.npz", "--label", "kind", "--clauses", 30, "--T", 9, *QUICK]
     made = json.loads(call("study", "table2", *words, "--json").stdout)
-    found = {(r["set"], r["method"]): r for r in made["table2-honest"]["rows"]}
-    assert found["statlog", "ETHEREAL"]["published_accuracy"] == 82.35
+    by_cell = {(r["set"], r["method"]): r for r in made["table2-honest"]["rows"]}
+    assert by_cell["statlog", "ETHEREAL"]["published_accuracy"] == 82.35
     for name in ("mine", "other"):
-        row = found[name, "ETHEREAL"]
+        row = by_cell[name, "ETHEREAL"]
         assert row["published_accuracy"] is None
         assert "published_reduction" not in row
         assert row["seeds"] == 2
@@ -146,9 +146,9 @@ def test_a_method_of_ones_own_in_table_2(tmp_path, rows):
     assert all(cost(cell) > 0 for cell in cells)
     results = run(cells, Store(tmp_path / "cells"), quiet=True)
     table = tables.table2(results, "honest")
-    found = {row["method"]: row for row in table.rows}
-    assert found["majority"]["accuracy"] == pytest.approx(100 * majority(rows, MACHINE, 0))
-    assert (found["counted"]["accuracy"], found["counted"]["includes"]) == (50.0, 3.0)
+    by_method = {row["method"]: row for row in table.rows}
+    assert by_method["majority"]["accuracy"] == pytest.approx(100 * majority(rows, MACHINE, 0))
+    assert (by_method["counted"]["accuracy"], by_method["counted"]["includes"]) == (50.0, 3.0)
     assert "majority" in table.markdown()
     assert "majority" in tables.training(results, "honest").markdown()
     assert sorted(CALLS) == [(8, 0), (8, 1)]

@@ -110,9 +110,9 @@ def test_fewer_rows_keep_every_class() -> None:
 
 
 def test_bad_sets_are_refused() -> None:
-    with pytest.raises(ValueError, match="unknown set 'cifar'; there are mnist"):
+    with pytest.raises(ValueError, match=r"unknown.*'cifar'.*mnist"):
         sets.load("cifar")
-    with pytest.raises(ValueError, match="rows is 3; mnist needs 40"):
+    with pytest.raises(ValueError, match=r"rows.*\b3; mnist.*\b40\b"):
         sets.load("mnist", max_rows=3)
 
 
@@ -130,13 +130,13 @@ def test_a_good_answer_is_taken() -> None:
     "change, message",
     [
         ({"seconds": [0.5]}, "list of 2 entries"),
-        ({"seconds": [0.5, 0]}, "seconds of epoch 2 is 0"),
-        ({"seconds": [0.5, -1.0]}, "seconds of epoch 2 is -1"),
-        ({"seconds": [0.5, "fast"]}, "'fast', not a finite number"),
+        ({"seconds": [0.5, 0]}, r"seconds.*epoch 2\b.*\b0\b"),
+        ({"seconds": [0.5, -1.0]}, r"seconds.*epoch 2\b.*-1\b"),
+        ({"seconds": [0.5, "fast"]}, "'fast'.*finite"),
         ({"seconds": 0.5}, "list of 2 entries"),
         ({"seconds": [0.5, float("nan")]}, "nan, not a finite number"),
         ({"accuracy": [0.5, 1.5]}, "between 0 and 1"),
-        ({"accuracy": [0.5, None]}, "accuracy of epoch 2 is None"),
+        ({"accuracy": [0.5, None]}, r"accuracy.*epoch 2\b.*None"),
         ({"includes_per_clause": [3.0, 21.0]}, "between 0 and 20"),
         ({"cores_used": 1.9}, "used 1.90 cores; 1 allowed"),
         ({"peak_bytes": None}, "peak_bytes is None"),
@@ -168,7 +168,7 @@ def test_a_prediction_asked_for_must_be_answered() -> None:
         ("raise ImportError('no such library')", "no such library"),
         ("LIBRARY = VERSION = 'x'; ROWS = bool\ndef train(task): return len", "seconds is \\[\\]"),
         ("import os; os._exit(3)", "code 3"),
-        ("import time; time.sleep(60)", "did not finish within 2 s"),
+        ("import time; time.sleep(60)", r"did.*\b2\b"),
     ],
 )
 def test_a_failing_baseline_is_reported(tmp_path: Path, source: str, message: str) -> None:

@@ -154,7 +154,7 @@ def test_another_file_than_remembered_is_refused(site, tmp_path):
     datasets.load("statlog", data_folder=tmp_path)
     before = (tmp_path / "statlog.npz").read_bytes()
     site.files[NAME] = ARCHIVES["mammography"][0]()
-    with pytest.raises(DatasetError, match=r"is not the expected file .*delete .*sha256 and fetch again"):
+    with pytest.raises(DatasetError, match=r"delete.*sha256"):
         datasets.fetch("statlog", data_folder=tmp_path, force=True)
     assert (tmp_path / "statlog.npz").read_bytes() == before
     assert not (tmp_path / "archives" / NAME).exists()
@@ -227,7 +227,7 @@ except DatasetError as e:
 @pytest.mark.skipif(os.name != "posix", reason="file permissions of POSIX")
 def test_a_folder_that_cannot_be_written(site, tmp_path):
     (tmp_path / "archives").write_text("in the way")  # works for root as well, unlike permissions
-    with pytest.raises(DatasetError, match=r"cannot be written .*ETHEREAL_DATA"):
+    with pytest.raises(DatasetError, match="ETHEREAL_DATA"):
         datasets.load("statlog", data_folder=tmp_path)
 
 

@@ -161,7 +161,7 @@ def test_members_that_point_outside_are_never_written(put, tmp_path):
 def test_bombs_are_refused(tmp_path, monkeypatch):
     bomb = tmp_path / "bomb.zip"
     bomb.write_bytes(zipped({"zeros": bytes(3 << 20)}))
-    with pytest.raises(DatasetError, match="zeros unpacks to more than 200 times its size"):
+    with pytest.raises(DatasetError, match=r"zeros unpacks.*\b200\b"):
         Archive(bomb)
     bomb.write_bytes(zipped({"inner.zip": zipped({"zeros": bytes(3 << 20)})}))
     with pytest.raises(DatasetError, match=r"inner\.zip/zeros unpacks"):
@@ -169,7 +169,7 @@ def test_bombs_are_refused(tmp_path, monkeypatch):
     noise = os.urandom(1 << 16)
     monkeypatch.setattr(archive, "MAX_TOTAL", 1 << 17)
     bomb.write_bytes(zipped({f"n{i}": noise for i in range(3)}))
-    with pytest.raises(DatasetError, match="unpacks to more than 0 MiB"):
+    with pytest.raises(DatasetError, match=r"unpacks.*\b0 MiB"):
         Archive(bomb)
     monkeypatch.setattr(archive, "MAX_MEMBERS", 2)
     bomb.write_bytes(zipped({f"n{i}": b"" for i in range(4)}))
@@ -212,8 +212,8 @@ def test_a_member_twice_is_ambiguous(tmp_path):
         (saved(**GOOD | {"test": np.zeros(4, dtype=bool)}), "test does not mark"),
         (saved(**GOOD | {"test": np.ones(4)}), "test does not mark"),
         (saved(**GOOD, group=np.zeros(3, dtype=int)), "group"),
-        (saved(**GOOD, feature_names=np.array(["a"])), "feature_names are not 2"),
-        (saved(**GOOD, class_names=np.array(["a"])), "class_names are too few"),
+        (saved(**GOOD, feature_names=np.array(["a"])), r"feature_names.*\b2\b"),
+        (saved(**GOOD, class_names=np.array(["a"])), "class_names"),
     ],
 )
 def test_broken_npz_is_refused(content, message, tmp_path):
@@ -229,10 +229,10 @@ def test_npz_that_is_something_else_or_too_large(tmp_path, monkeypatch):
     with pytest.raises(NpzError, match="it holds one array"):
         read_arrays(path)
     path.write_bytes(zipped({"X.npy": b"no array"}))
-    with pytest.raises(NpzError, match="its member 'X' is not an array"):
+    with pytest.raises(NpzError, match="member 'X'"):
         read_arrays(path)
     path.write_bytes(saved(**GOOD))
     assert set(read_arrays(path)) == set(GOOD)
     monkeypatch.setattr("ethereal.base.npz.MAX_BYTES", 100)
-    with pytest.raises(NpzError, match=r"bytes. At most 100 are read"):
+    with pytest.raises(NpzError, match=r"bytes.*\b100\b"):
         read_arrays(path)

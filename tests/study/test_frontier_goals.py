@@ -19,13 +19,13 @@ WRONG = row("ours", "50 instructions", 79.0, (10, 10), (10, 10))
 
 
 def summary(*ours):
-    (found,) = frontier_pages.goals_table({"har": Table("t", "", [], [FOREST, *ours])}).rows
-    return found
+    (line,) = frontier_pages.goals_table({"har": Table("t", "", [], [FOREST, *ours])}).rows
+    return line
 
 
 def test_a_line_that_keeps_the_goal_on_both_cores_is_shown():
-    found = summary(SMALL, BOTH, LARGE, WRONG)
-    assert (found["size"], found["reached"], found["cortex-m0plus_instructions"]) == (
+    line = summary(SMALL, BOTH, LARGE, WRONG)
+    assert (line["size"], line["reached"], line["cortex-m0plus_instructions"]) == (
         "300 instructions",
         "yes",
         0.24,
@@ -33,8 +33,8 @@ def test_a_line_that_keeps_the_goal_on_both_cores_is_shown():
 
 
 def test_the_goal_of_the_cortex_m7_comes_first():
-    found = summary(SMALL, LARGE, WRONG)
-    assert (found["size"], found["reached"]) == ("1 kB", "M7 only")
+    line = summary(SMALL, LARGE, WRONG)
+    assert (line["size"], line["reached"]) == ("1 kB", "M7 only")
 
 
 def test_a_model_that_is_less_accurate_or_too_large_does_not_reach_it():

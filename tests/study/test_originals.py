@@ -17,6 +17,8 @@ from typer.testing import CliRunner
 from dataset_archives import emg_files, serving, zipped
 from ethereal import datasets
 from ethereal.cli import app
+from says import says
+
 from ethereal_study.sets import download, registry
 
 # Rows of the ten batches of gas, and the gases that a batch lacks, in the original.
@@ -105,13 +107,13 @@ def test_complete_archives_give_complete_sets(call, tmp_path):
     assert "`ethereal datasets fetch gas` gets all of it" in text
     fetched = call("fetch", "emg", "gas", "sensorless").stdout
     for name, (_, rows) in ORIGINALS.items():
-        found = datasets.load(name)
+        data = datasets.load(name)
         source = registry.SOURCES[name]
-        assert found.completeness == f"complete: {rows} rows"
-        assert found.X.shape == (rows, source.features)
-        assert len(np.unique(found.y)) == source.classes
+        assert data.completeness == f"complete: {rows} rows"
+        assert data.X.shape == (rows, source.features)
+        assert len(np.unique(data.y)) == source.classes
         assert f"complete: {rows} rows" in fetched
-        assert np.isfinite(found.X).all()
+        assert np.isfinite(data.X).all()
         (file,) = source.files
         assert (tmp_path / "archives" / f"{file.name}.sha256").exists()
     after = {r["name"]: r for r in json.loads(call("--json").stdout)["datasets"]}
@@ -145,9 +147,9 @@ def test_times_that_repeat_or_go_back_are_left_out_as_in_the_study(call):
 @pytest.mark.parametrize(
     "name, lost, message",
     [
-        ("emg", "/36/2_raw", "holds 71 of the 72 files of emg"),
-        ("gas", "batch10.dat", "holds 9 of the 10 files of gas"),
-        ("sensorless", "diagnosis.txt", "holds no file Sensorless_drive_diagnosis.txt"),
+        ("emg", "/36/2_raw", ["71", "72"]),
+        ("gas", "batch10.dat", ["9", "10"]),
+        ("sensorless", "diagnosis.txt", ["Sensorless_drive_diagnosis.txt"]),
     ],
 )
 def test_an_archive_that_lacks_a_file_is_refused(name, lost, message, call, tmp_path):
@@ -155,7 +157,7 @@ def test_an_archive_that_lacks_a_file_is_refused(name, lost, message, call, tmp_
     with zipfile.ZipFile(io.BytesIO(call.site.files[file.name])) as whole:
         kept = {n: whole.read(n) for n in whole.namelist() if lost not in n}
     call.site.files[file.name] = zipped(kept | {"about.txt": "x"})
-    assert message in call("fetch", name, code=1).stderr
+    says(call("fetch", name, code=1).stderr, *message)
     assert not (tmp_path / f"{name}.npz").exists()
 
 

@@ -82,8 +82,8 @@ def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     monkeypatch.setattr(frontier, "TIGHT", ())
     setup = Setup((4,), ("thermometer",), 60, 10, 4.0, None, None, 1, "votes", 0.0)
     made = ethereal.frontier(X[:1300], y[:1300], setup, teachers=["votes"], epochs=10)
-    own, whole, early = frontier._ours(made, SimpleNamespace(X_test=X[1300:], y_test=y[1300:]))
-    assert [own["size"], whole["size"], early["size"]] == [
+    small, whole, early = frontier._ours(made, SimpleNamespace(X_test=X[1300:], y_test=y[1300:]))
+    assert [small["size"], whole["size"], early["size"]] == [
         "32 kB",
         "1600 instructions",
         "from 1600 instructions",

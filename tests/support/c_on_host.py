@@ -45,11 +45,11 @@ int main(void)
 
 
 def compiler(name: str) -> str:
-    found = shutil.which(name)
-    if found is None and not os.environ.get("CI"):
+    path = shutil.which(name)
+    if path is None and not os.environ.get("CI"):
         pytest.skip(f"{name} is not installed (Debian: apt-get install {name})")
-    assert found is not None, f"CI must have {name}"
-    return found
+    assert path is not None, f"CI must have {name}"
+    return path
 
 
 def answers_of(program: Program, sent: bytes, folder: Path) -> bytes:
@@ -83,12 +83,12 @@ def run_program(program: Program, X: NDArray[Any], folder: Path) -> NDArray[np.i
 
 
 def assert_exact(program: Program, X: NDArray[Any], folder: Path) -> None:
-    found = run_program(program, X, folder)
+    answered = run_program(program, X, folder)
     expected = program.model.class_sums(X)  # of the rows as they were given
     np.testing.assert_array_equal(program.device_sums(program.features(X)), expected)
-    np.testing.assert_array_equal(found[:, :-2], expected)
+    np.testing.assert_array_equal(answered[:, :-2], expected)
     answers = expected.argmax(axis=1)
     if program.model.early:
         answers = np.searchsorted(program.model.classes, program.model.predict(X))
-    np.testing.assert_array_equal(found[:, -2], answers)
-    np.testing.assert_array_equal(found[:, -1], answers)
+    np.testing.assert_array_equal(answered[:, -2], answers)
+    np.testing.assert_array_equal(answered[:, -1], answers)

@@ -111,11 +111,11 @@ def files_in(folder):
     }
 
 
-def is_whole(found, old, new, together):
+def is_whole(files_there, old, new, together):
     """Whether all files are old or new, each by itself or all `together`."""
     if together:
-        return found in (old, new)
-    return all(found.get(name) in (old.get(name), new.get(name)) for name in {*found, *old, *new})
+        return files_there in (old, new)
+    return all(files_there.get(name) in (old.get(name), new.get(name)) for name in {*files_there, *old, *new})
 
 
 def finished(folder):
@@ -157,7 +157,7 @@ class Injection:
 
 def storages(folder, kept, step, injection):
     """As `main`, for a storage: no told trial is lost, and the next search goes on."""
-    found = [0, 0, 0]
+    counts = [0, 0, 0]
     folder.mkdir()
     tune(folder, None)
     shutil.copytree(folder, kept)
@@ -173,11 +173,11 @@ def storages(folder, kept, step, injection):
             now = finished(folder)
             assert now in (before, before + 1), f"{where}: {now} trials"
             assert error is not None or now == before + 1, f"{where}: nothing was said"
-            found = [found[0] + 1, found[1] + (error is not None), 0]
+            counts = [counts[0] + 1, counts[1] + (error is not None), 0]
             tune(folder, None)
             assert finished(folder) > now, where
             assert os.listdir(folder) == ["t.db"], f"{where}: {os.listdir(folder)}"
-    return found
+    return counts
 
 
 def files(what, folder, kept, step, injection):
@@ -203,9 +203,9 @@ def files(what, folder, kept, step, injection):
             call, error = injection.attempt(n, write, folder, second)
             if call is None:
                 break
-            where, found = f"{what}: call {n} ({call}) failed", files_in(folder)
-            extra = [name for name in found if name not in {**before, **after}]
-            visible = {name: found[name] for name in found if name not in extra}
+            where, files_there = f"{what}: call {n} ({call}) failed", files_in(folder)
+            extra = [name for name in files_there if name not in {**before, **after}]
+            visible = {name: files_there[name] for name in files_there if name not in extra}
             assert is_whole(visible, before, after, what in EXPORTS), where
             if extra:  # a hidden folder, whose removal is what failed
                 assert error is None, (where, extra)

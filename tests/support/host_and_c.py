@@ -133,11 +133,11 @@ def compare(
     A model has every layout with every number type ("all"), each layout with another one ("layouts"),
     or the layout "straight" and one more ("few"). With `keep` the executable is kept for the next time.
     """
-    found, cases = Comparison(), []
+    comparison, cases = Comparison(), []
     for seed in seeds:
         model, rows = odd_model(seed)
-        found.n_models += 1
-        _check_host(model, rows, seed, found)
+        comparison.n_models += 1
+        _check_host(model, rows, seed, comparison)
         others = [layout for layout in (*LAYOUTS, *LEARNING) if layout != "straight"]
         layouts = (
             [*LAYOUTS, LEARNING[seed % 2]] if cover != "few" else ["straight", others[seed % len(others)]]
@@ -145,11 +145,11 @@ def compare(
         for i, layout in enumerate(layouts):
             inputs = INPUTS if cover == "all" else (INPUTS[(seed + i) % len(INPUTS)],)
             for kind in inputs if model.fitted is not None else INPUTS[:1]:
-                case = _case(model, rows, seed, layout, kind, found)
+                case = _case(model, rows, seed, layout, kind, comparison)
                 cases += [] if case is None else [case]
     for flag in flags:
-        _run(cases, folder, flag, found, keep)
-    return found
+        _run(cases, folder, flag, comparison, keep)
+    return comparison
 
 
 def plain_sums(model: Model, rows: NDArray[Any]) -> NDArray[np.int64]:
@@ -157,39 +157,39 @@ def plain_sums(model: Model, rows: NDArray[Any]) -> NDArray[np.int64]:
     return model.clauses.fires(booleans_of(model, rows)).astype(np.int64) @ model.weights.astype(np.int64)
 
 
-def _check_host(model: Model, rows: NDArray[Any], seed: int, found: Comparison) -> None:
+def _check_host(model: Model, rows: NDArray[Any], seed: int, comparison: Comparison) -> None:
     """Compare the host with the definition."""
     expected = plain_sums(model, rows)
     if not np.array_equal(model.class_sums(rows), expected):
-        found.differences.append(f"seed {seed}: the host's class sums are not those of the definition")
+        comparison.differences.append(f"seed {seed}: the host's class sums are not those of the definition")
     answers = np.append(model.classes, model.output.labels[-1:])[model.output.indices(expected)]
     if model.output.kind == "classes" and not np.array_equal(model.predict(rows), answers):
-        found.differences.append(f"seed {seed}: predict is not the first class with the most votes")
+        comparison.differences.append(f"seed {seed}: predict is not the first class with the most votes")
 
 
 def _case(
-    model: Model, rows: NDArray[Any], seed: int, layout: str, kind: str, found: Comparison
+    model: Model, rows: NDArray[Any], seed: int, layout: str, kind: str, comparison: Comparison
 ) -> _Case | None:
     told = f"seed {seed}, layout {layout}, input {kind}"
     words = int((np.abs(model.weights.astype(np.int64)).sum(axis=1) * model.clauses.lengths).sum())
     if layout == "redress" and words > MOST_WORDS:
-        found.refused[f"left out: redress would have more than {MOST_WORDS} words"] += 1
+        comparison.refused[f"left out: redress would have more than {MOST_WORDS} words"] += 1
         return None
     try:
         program = _program(model, layout, input=kind, name=f"m{seed}_{layout}_{kind}", single_header=True)
         program.files  # noqa: B018
     except ValueError as error:  # NotSupported is one
-        found.refused[_reason(str(error))] += 1
+        comparison.refused[_reason(str(error))] += 1
         return None
     features, host = program.features(rows), model.class_sums(rows) * (16 if layout in LEARNING else 1)
     sums = program.device_sums(features)
     if all(scale.is_exact for scale in program.scales):
         if not np.array_equal(sums, host):
-            found.differences.append(f"{told}: integers compare unlike the numbers")
+            comparison.differences.append(f"{told}: integers compare unlike the numbers")
     else:
-        found.rounded += 1
-    found.n_programs += 1
-    found.n_answers += len(rows)
+        comparison.rounded += 1
+    comparison.n_programs += 1
+    comparison.n_answers += len(rows)
     answers = model.output.indices(sums)
     whole = features.astype(np.int32) if program.scales else np.zeros(features.shape, np.int32)
     expected = np.column_stack([answers, answers, np.ones(len(rows)), sums, whole]).astype(np.int32)
@@ -214,7 +214,7 @@ def _reason(message: str) -> str:
     return message.split(", but")[0].split(". ")[0]
 
 
-def _run(cases: Sequence[_Case], folder: Path, flag: str, found: Comparison, keep: bool) -> None:
+def _run(cases: Sequence[_Case], folder: Path, flag: str, comparison: Comparison, keep: bool) -> None:
     """Compile all cases into one program, run it and compare."""
     calls = "".join(f"    run_{case.program.name}();\n" for case in cases)
     text = (
@@ -232,12 +232,12 @@ def _run(cases: Sequence[_Case], folder: Path, flag: str, found: Comparison, kee
     told = subprocess.run([folder / "many"], input=sent, capture_output=True, check=True).stdout
     answers, at = np.frombuffer(told, dtype=np.int32), 0
     for case in cases:
-        own = answers[at : at + case.expected.size].reshape(case.expected.shape)
+        of_case = answers[at : at + case.expected.size].reshape(case.expected.shape)
         at += case.expected.size
-        wrong = np.argwhere(own != case.expected)
+        wrong = np.argwhere(of_case != case.expected)
         if len(wrong):
             r, column = wrong[0].tolist()
-            found.differences.append(
+            comparison.differences.append(
                 f"{case.told}, {flag}: {len({int(r) for r, _ in wrong})} rows differ, row {r} in column "
-                f"{column}: {own[r].tolist()[:12]} and not {case.expected[r].tolist()[:12]}"
+                f"{column}: {of_case[r].tolist()[:12]} and not {case.expected[r].tolist()[:12]}"
             )

@@ -199,19 +199,24 @@ class EmulatedBoard:
         from ethereal.device.emulator import EmulatedCore
 
         assert program.learning is not None
-        own, chip = program.learning, find_target(target)
-        self.learning = own
+        learning, chip = program.learning, find_target(target)
+        self.learning = learning
         self.core = EmulatedCore(compile_elf(program.files, chip, ENTRY_POINTS), chip)
         self.rows = [self.core.buffer(row) for row in rows]
-        self.n_state = 4 + own.n_rows * own.row_bytes
+        self.n_state = 4 + learning.n_rows * learning.row_bytes
         self.state, self.entry, self.second, self.sums = (
             self.core.buffer(np.zeros(size, dtype=np.uint8), writable=True)
-            for size in (self.n_state, own.row_bytes + 4, own.ram_bytes + 64, 4 * own.n_classes)
+            for size in (
+                self.n_state,
+                learning.row_bytes + 4,
+                learning.ram_bytes + 64,
+                4 * learning.n_classes,
+            )
         )
         self.saved = b""
 
     def call(self, name: int, a: int, b: int, c: int) -> int:
-        core, own = self.core, self.learning
+        core, learning = self.core, self.learning
         match NAMES[name]:
             case "learn":
                 return core.call("m_learn", self.rows[a], b)
@@ -223,7 +228,7 @@ class EmulatedBoard:
             case "step":
                 return core.call("m_adapt_step")
             case "unlearn":
-                return core.call("m_unlearn", c % (own.n_rows + 1))
+                return core.call("m_unlearn", c % (learning.n_rows + 1))
             case "save":
                 size = core.call("m_save", self.state)
                 self.saved = core.read(self.state, size)
@@ -233,9 +238,9 @@ class EmulatedBoard:
                 core.write(self.state, np.frombuffer(data.ljust(self.n_state, b"\0"), dtype=np.uint8))
                 return core.call("m_restore", self.state, len(data))
             case "entry":
-                if not core.call("m_entry", a % (own.n_rows + 1), self.entry):
+                if not core.call("m_entry", a % (learning.n_rows + 1), self.entry):
                     return 0
-                entry = bytearray(core.read(self.entry, own.row_bytes + 4))
+                entry = bytearray(core.read(self.entry, learning.row_bytes + 4))
                 entry[c % len(entry)] ^= c >> 8 & 1
                 core.write(self.entry, np.frombuffer(bytes(entry), dtype=np.uint8))
                 return core.call("m_learn_entry", self.entry)

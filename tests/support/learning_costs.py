@@ -41,8 +41,8 @@ def measured(model: Any, X: Any, target: str, n_rows: int, layout: str, **option
     core = EmulatedCore(elf, chip)
     rows = [core.buffer(row) for row in program.features(X)]
     classes = program.device_sums(program.features(X)).argmax(axis=1)
-    own = program.learning
-    assert own is not None
+    learning = program.learning
+    assert learning is not None
     elsewhere = EmulatedCore(compile_elf(plain.files, chip, PREDICT, optimize="-Os"), chip)
     plain_rows = [elsewhere.buffer(row) for row in plain.features(X)]
 
@@ -53,11 +53,11 @@ def measured(model: Any, X: Any, target: str, n_rows: int, layout: str, **option
         return (on.instructions - start) / len(calls)
 
     predict = [("m_predict", row) for row in rows]
-    found = {
+    costs = {
         "target": target,
         "layout": layout,
-        "clauses": own.n_clauses,
-        "classes": own.n_classes,
+        "clauses": learning.n_clauses,
+        "classes": learning.n_classes,
         "layout without learning": plain.layout,
         "flash without learning": elsewhere.elf.code_bytes + elsewhere.elf.table_bytes,
         "instructions without learning": mean(elsewhere, [("m_predict", row) for row in plain_rows]),
@@ -67,15 +67,18 @@ def measured(model: Any, X: Any, target: str, n_rows: int, layout: str, **option
         "flash of a log and of persons": sizes[3] - sizes[2],
         "flash of the guard": with_guard.code_bytes + with_guard.table_bytes - sizes[3],
         "RAM": elf.ram_bytes,
-        "RAM by the formula": own.n_votes + n_rows * ((own.n_clauses + 7) // 8 + 2),
+        "RAM by the formula": learning.n_votes + n_rows * ((learning.n_clauses + 7) // 8 + 2),
         "predict before": mean(core, predict),
         "learn a row": mean(
             core,
-            [("m_learn", row, int(c + 1) % own.n_classes) for row, c in zip(rows, classes, strict=True)],
+            [("m_learn", row, int(c + 1) % learning.n_classes) for row, c in zip(rows, classes, strict=True)],
         ),
         "adapt": mean(core, [("m_adapt",)]),
         "predict after": mean(core, predict),
     }
     core.call("m_adapt_step")
     steps = [("m_adapt_step",)] * (n_rows - 1)
-    return found | {"replay a row": mean(core, steps), "fired": float(np.mean(own.general.clause_outputs(X)))}
+    return costs | {
+        "replay a row": mean(core, steps),
+        "fired": float(np.mean(learning.general.clause_outputs(X))),
+    }

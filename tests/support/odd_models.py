@@ -75,7 +75,7 @@ def _made(rng: np.random.Generator, feature_map: FeatureMap | None, n_booleans: 
     if rng.random() < 0.5:
         known["typical_rows"] = None
     model = Model(
-        np.array([x for own in clauses for x in own], dtype=np.int32),
+        np.array([x for clause in clauses for x in clause], dtype=np.int32),
         np.cumsum([0, *map(len, clauses)]),
         _bounded(votes).astype(np.int32),
         n_booleans=n_booleans,
@@ -139,7 +139,7 @@ def _feature_map(rng: np.random.Generator) -> FeatureMap:
     encoding: Any = [str(rng.choice(["thermometer", "onehot"])) for _ in range(n_features)]
     policy: Any = "ignore" if rng.random() < 0.2 else "raise"
     return FeatureMap(
-        [t for own in thresholds for t in own],
+        [t for of_feature in thresholds for t in of_feature],
         np.cumsum([0, *map(len, thresholds)]),
         missing.tolist(),
         encoding,

@@ -79,8 +79,8 @@ def random_model(
             missing="ignore" if missing == "ignore" else "raise",
         )
         rows = rng.integers(-45, 45, (n_rows, n_features)).astype(np.float32)
-        for f, own in enumerate(thresholds):  # values on a threshold and just beside it
-            exact = rng.choice(np.array(own, dtype=np.float32), n_rows)
+        for f, of_feature in enumerate(thresholds):  # values on a threshold and just beside it
+            exact = rng.choice(np.array(of_feature, dtype=np.float32), n_rows)
             beside = np.nextafter(exact, np.float32(rng.choice([-1e9, 1e9])))
             rows[:30, f] = exact[:30]
             rows[30:60, f] = beside[30:60]

@@ -9,7 +9,7 @@ class ReferenceLearner:
     """Rows are pairs of a class and a list of fired clauses. Votes are sixteenths."""
 
     def __init__(self, weights, n_new, n_rows, margin, *, guard=True, is_bias=False, anchors=()):
-        self.weights = [[16 * w for w in own] + [0] * n_new for own in weights]
+        self.weights = [[16 * w for w in weight] + [0] * n_new for weight in weights]
         self.n_classes = len(self.weights[0])
         self.n_new, self.n_rows, self.margin = n_new, n_rows, margin
         self.guard, self.is_bias, self.anchors = guard, is_bias, list(anchors)
@@ -34,30 +34,30 @@ class ReferenceLearner:
 
     def learn(self, class_, fired):
         if len(self.rows) == self.n_rows:
-            counts = [sum(own == c for own, _ in self.rows) for c in range(self.n_classes)]
+            counts = [sum(label == c for label, _ in self.rows) for c in range(self.n_classes)]
             most = counts.index(max(counts))
-            self.rows.pop([own for own, _ in self.rows].index(most))
+            self.rows.pop([label for label, _ in self.rows].index(most))
         self.rows.append((class_, list(fired)))
 
     def checks(self):
         """Numbers of the rows that check: the second of each class, and every third after it."""
-        found = []
+        collected = []
         for i, (class_, _) in enumerate(self.rows):
-            before = sum(own == class_ for own, _ in self.rows[:i])
+            before = sum(label == class_ for label, _ in self.rows[:i])
             if before in range(1, 100000, 3):
-                found.append(i)
-        return found
+                collected.append(i)
+        return collected
 
-    def passes(self, own):
+    def passes(self, options):
         """Twenty passes over rows and general rows. Returns the moves of the last."""
-        rows = own + self.anchors
+        rows = options + self.anchors
         self.forget_votes()
         self.taught = {c for c, _ in self.rows if c >= self.n_classes - self.n_new}
         moves = [0] * len(rows)
         for _ in range(20):
             moved = 0
             for i, (right, fired) in enumerate(rows):
-                if moves[i] == (32 if self.n_new and i < len(own) else 4):
+                if moves[i] == (32 if self.n_new and i < len(options) else 4):
                     continue
                 is_new = right >= self.n_classes - self.n_new
                 sums = self.sums(fired)

@@ -107,10 +107,10 @@ class Machine:
             order[i - 1], order[j] = order[j], order[i - 1]
         events: list[list[tuple[int, bool]]] = [[] for _ in range(self.n_classes)]
         for row in order:
-            own = classes[row]
+            label = classes[row]
             other = stream.below(self.n_classes - 1)
-            other += other >= own
-            events[own].append((row, True))
+            other += other >= label
+            events[label].append((row, True))
             events[other].append((row, False))
         for c in range(self.n_classes):
             draws = Stream(self.seed, self.epochs_done, c)

@@ -8,8 +8,8 @@ from ethereal.features.front_end import KERNELS, band_ends, magnitudes, sines, t
 def features(front_end, windows):
     """The features of windows x samples x axes, as `FrontEnd.transform` gives them."""
     axes = {name: windows[:, :, i].astype(np.int64) for i, name in enumerate(front_end.axes)}
-    for name, own in magnitudes(front_end.axes).items():
-        axes[name] = np.minimum(sum(np.abs(axes[axis]) for axis in own) >> 1, 32767)
+    for name, parts in magnitudes(front_end.axes).items():
+        axes[name] = np.minimum(sum(np.abs(axes[axis]) for axis in parts) >> 1, 32767)
     columns = []
     for kernel, source in front_end.groups:
         if kernel == "cov":
@@ -87,11 +87,11 @@ def _haar(x):
 
 def _bands(gather):
     def kernel(x):
-        own = KERNELS["bands" if gather == 4 else "spectrum"]
-        size = transform_size(own, x.shape[1])
+        kernel_of = KERNELS["bands" if gather == 4 else "spectrum"]
+        size = transform_size(kernel_of, x.shape[1])
         newest = (x - _mean(x))[:, x.shape[1] - size * gather :]
         power, exponent = _powers(newest.reshape(len(x), size, gather).sum(axis=2))
-        return _scaled(_sums(power, band_ends(own, x.shape[1])), exponent)
+        return _scaled(_sums(power, band_ends(kernel_of, x.shape[1])), exponent)
 
     return kernel
 

@@ -28,7 +28,7 @@ def feature_maps(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES
     thresholds = [draw(of_feature) for _ in range(n_features)]
     missing = draw(st.lists(st.booleans(), min_size=n_features, max_size=n_features))
     offsets = np.cumsum([0, *map(len, thresholds)])
-    flat = [t for own in thresholds for t in own]
+    flat = [t for of_feature in thresholds for t in of_feature]
     each = st.lists(ENCODINGS, min_size=n_features, max_size=n_features)
     return FeatureMap(
         flat, offsets, missing, draw(st.one_of(ENCODINGS, each)), draw(missing_policy), precision
@@ -38,8 +38,8 @@ def feature_maps(draw, max_features=4, max_thresholds=4, missing_policy=POLICIES
 def reference_booleans(feature_map, rows):
     """Booleans of raw rows by the plain reference."""
     thresholds = [feature_map.thresholds_of(f).tolist() for f in range(feature_map.n_features)]
-    own = feature_map.encoding
-    encodings = [own] * feature_map.n_features if isinstance(own, str) else own
+    encoding = feature_map.encoding
+    encodings = [encoding] * feature_map.n_features if isinstance(encoding, str) else encoding
     as_compared = [
         [round_to_float32(v) for v in row] if feature_map.precision == "float32" else row
         for row in rows.tolist()
@@ -52,9 +52,9 @@ def raw_rows(draw, feature_map, max_rows=5):
     """Raw rows that the Booleanizer takes: on, beside and far from thresholds, infinite, missing."""
     values = []
     for f in range(feature_map.n_features):
-        own = feature_map.thresholds_of(f).tolist()
+        of_feature = feature_map.thresholds_of(f).tolist()
         ends = {
-            *own,
+            *of_feature,
             *feature_map.cuts[
                 feature_map.threshold_offsets[f] : feature_map.threshold_offsets[f + 1]
             ].tolist(),

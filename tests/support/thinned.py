@@ -23,8 +23,7 @@ def few(values: Sequence[Any], n: int = 1) -> list[Any]:
     kept = {round(i * (len(values) - 1) / max(1, n - 1)) for i in range(n)}
     return [
         pytest.param(
-            *(value if isinstance(value, tuple) else (value,)),
-            marks=() if i in kept else pytest.mark.slow,
+            *(value if isinstance(value, tuple) else (value,)), marks=() if i in kept else pytest.mark.slow
         )
         for i, value in enumerate(values)
     ]
@@ -35,13 +34,13 @@ def thinned(*axes: Sequence[Any], one_in: int = 2) -> list[Any]:
 
     Every value of every axis is in one of these. They lie on diagonals, so that values meet in turn.
     """
-    found, left = [], [set(range(len(axis))) for axis in axes]
+    chosen, left = [], [set(range(len(axis))) for axis in axes]
     for places in itertools.product(*(range(len(axis)) for axis in axes)):
         is_slow = sum(places) % one_in != 0
         values = (axis[i] for axis, i in zip(axes, places, strict=True))
-        found.append(pytest.param(*values, marks=pytest.mark.slow if is_slow else ()))
+        chosen.append(pytest.param(*values, marks=pytest.mark.slow if is_slow else ()))
         if not is_slow:
             for seen, i in zip(left, places, strict=True):
                 seen.discard(i)
     assert not any(left), f"one_in={one_in} leaves values out"
-    return found
+    return chosen

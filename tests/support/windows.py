@@ -32,12 +32,12 @@ def everything(n_axes=6, **keywords):
     return WindowFeatures(kernels | ({"cov": ["axes"], "corr": ["axes"]} if n_axes > 1 else {}), **keywords)
 
 
-def model_of(own, windows, seed=0, n_clauses=60, n_classes=4):
+def model_of(extractor, windows, seed=0, n_clauses=60, n_classes=4):
     """A model with random clauses that uses every group of features of a fitted transformer."""
     rng = np.random.default_rng(seed)
-    booleanizer = Booleanizer(4).fit(own.transform(windows))
+    booleanizer = Booleanizer(4).fit(extractor.transform(windows))
     feature_map = booleanizer.feature_map_
-    groups = own.front_end_.group_of[feature_map.feature]
+    groups = extractor.front_end_.group_of[feature_map.feature]
     first = [rng.choice(np.flatnonzero(groups == g)) for g in np.unique(groups)]
     clauses = [[b, *rng.choice(feature_map.n_booleans, 2)] for b in first]
     clauses += rng.integers(0, feature_map.n_booleans, (n_clauses, 2)).tolist()
@@ -49,5 +49,5 @@ def model_of(own, windows, seed=0, n_clauses=60, n_classes=4):
         n_booleans=feature_map.n_booleans,
         classes=list("abcdefgh"[:n_classes]),
         booleanizer=booleanizer,
-        front_end=own.front_end_,
+        front_end=extractor.front_end_,
     )

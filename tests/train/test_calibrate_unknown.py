@@ -21,10 +21,10 @@ def test_answers_are_as_often_right_as_is_wanted():
     all_right = (clf.predict(X[600:]) == Y[600:]).mean()
     groups = np.arange(600) // 30
     again = machine().fit(X[:600], Y[:600]).calibrate_unknown(X[:600], Y[:600], groups, accuracy=0.9)
-    found = again.calibration_
-    assert found.accuracy >= 0.9
-    assert (found.n_rows, found.n_groups) == (600, 20)
-    assert again.model_.provenance["unknown"]["margin"] == found.margin > 0
+    calibration = again.calibration_
+    assert calibration.accuracy >= 0.9
+    assert (calibration.n_rows, calibration.n_groups) == (600, 20)
+    assert again.model_.provenance["unknown"]["margin"] == calibration.margin > 0
     answers = again.predict(X[600:])
     there = answers != -1
     assert 0.4 < there.mean() < 1
@@ -37,9 +37,11 @@ def test_votes_of_another_size_are_compared_all_the_same():
     model = machine().fit(X, Y).model_
     large = model.with_clauses(model.literals, model.offsets, 20 * model.weights)
     margins = []
-    for own in (model, large):
-        found = calibrated(own, lambda some, others: model, X, Y, np.arange(900) % 3, answered=0.7)[1]
-        margins.append((found.margin, found.answered))
+    for judged in (model, large):
+        calibration = calibrated(judged, lambda some, others: model, X, Y, np.arange(900) % 3, answered=0.7)[
+            1
+        ]
+        margins.append((calibration.margin, calibration.answered))
     assert margins[1] == (20 * margins[0][0], margins[0][1])
 
 
@@ -54,10 +56,10 @@ def test_each_group_is_left_out_once():
 
     groups = np.arange(900) % 3
     model = machine().fit(X, Y).model_
-    made, found = calibrated(model, train, X, Y, groups, answered=0.8)
+    made, calibration = calibrated(model, train, X, Y, groups, answered=0.8)
     assert sorted(seen) == list(range(900))
-    assert found.n_groups == 3
-    assert found.answered >= 0.8
+    assert calibration.n_groups == 3
+    assert calibration.answered >= 0.8
     assert isinstance(made, Model)
     assert made.output.kind == "unknown"
 
@@ -75,7 +77,7 @@ def test_a_class_of_one_group_alone_counts_as_wrong():
 
 def test_groups_that_do_not_fit_are_refused():
     clf = machine().fit(X, Y)
-    with pytest.raises(ValueError, match="groups has 3 entries for 900 rows"):
+    with pytest.raises(ValueError, match=r"groups.*\b3\b.*\b900\b"):
         clf.calibrate_unknown(X, Y, [1, 2, 3], accuracy=0.9)
     with pytest.raises(ValueError, match="All rows are of the group 7"):
         clf.calibrate_unknown(X, Y, np.full(900, 7), accuracy=0.9)

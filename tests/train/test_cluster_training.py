@@ -152,8 +152,8 @@ def test_interrupt_keeps_whole_epochs(dask_address, tmp_path, monkeypatch):
 
 def test_fit_inside_a_task_stays_there(dask_address):
     with cluster.connect(dask_address) as workers:
-        found = workers.submit(cluster_tools.fit_here, X, Y).result()
-    assert found == make(2).fit(X, Y).model_
+        there = workers.submit(cluster_tools.fit_here, X, Y).result()
+    assert there == make(2).fit(X, Y).model_
 
 
 def test_two_trainings_at_once(dask_address, tmp_path):

@@ -75,7 +75,7 @@ def test_shorten_drops_what_decides_nothing_on_the_rows_of_fit(digits):
     np.testing.assert_array_equal(short.ta_states_, plain.ta_states_)  # training is the same
     assert short.model_.n_includes < 0.8 * plain.model_.n_includes
     assert short.score(X_test, y_test) > plain.score(X_test, y_test) - 0.03
-    with pytest.raises(AttributeError, match="no attribute 'partial_fit'") as refused:
+    with pytest.raises(AttributeError, match="'partial_fit'") as refused:
         small(shorten=True).partial_fit(X, y, classes=np.unique(y))
     assert "shorten=True needs all training rows" in str(refused.value.__cause__)
     assert not hasattr(short, "partial_fit")
@@ -96,7 +96,7 @@ def test_validation_rows_of_ones_own(digits):
     np.testing.assert_array_equal(clf.ta_states_, plain.ta_states_)  # all rows train
     best = max(r["validation_accuracy"] for r in clf.history_ if r["phase"] == "train")
     assert clf.score(X_test, y_test) == pytest.approx(best)
-    with pytest.raises(ValueError, match="validation_set is not a pair"):
+    with pytest.raises(ValueError, match="validation_set"):
         small().fit(X, y, validation_set=X)
 
 
@@ -127,7 +127,7 @@ def test_partial_fit_goes_on(digits):
         clf.partial_fit(X, y, classes=range(10))
     assert clf.history_[-1]["epoch"] == 6
     assert clf.score(X_test, y_test) > 0.8
-    with pytest.raises(ValueError, match=r"labels that are not in classes: \[77\]"):
+    with pytest.raises(ValueError, match=r"labels.*\[77\]"):
         clf.partial_fit(X, np.where(y == 3, 77, y))
     with pytest.raises(ValueError, match="features"):
         clf.partial_fit(X[:, :10], y)
@@ -229,5 +229,5 @@ def test_model_carries_typical_rows():
     X = rng.random((1000, 11)) < 0.5
     clf = EtherealClassifier.paper(4, T=4, s=3.0, epochs=1, validation_fraction=0.0, random_state=0)
     rows = clf.fit(X, X[:, 0]).model_.typical_rows
-    found = np.unpackbits(rows, axis=1, count=11, bitorder="little").astype(bool)
-    assert np.array_equal(found, X[np.linspace(0, 999, 256).astype(int)])
+    fired = np.unpackbits(rows, axis=1, count=11, bitorder="little").astype(bool)
+    assert np.array_equal(fired, X[np.linspace(0, 999, 256).astype(int)])

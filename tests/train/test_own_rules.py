@@ -32,8 +32,8 @@ def nothing(includes):
 
 
 def make(**changes):
-    own = {"n_clauses": 21, "T": 8, "s": 3.0, "epochs": 9, "exclude_every": 2, "random_state": 5}
-    return EtherealClassifier.paper(**own | changes)
+    settings = {"n_clauses": 21, "T": 8, "s": 3.0, "epochs": 9, "exclude_every": 2, "random_state": 5}
+    return EtherealClassifier.paper(**settings | changes)
 
 
 def without_times(clf):
@@ -52,11 +52,11 @@ def same(a, b):
 def test_the_papers_rule_from_outside_gives_the_same_bits(changes):
     digits = load_digits(return_X_y=True)
     built_in = make(**changes).fit(*digits, eval_set=(digits[0][:50], digits[1][:50]))
-    own = make(exclude=shared, **changes).fit(*digits, eval_set=(digits[0][:50], digits[1][:50]))
-    same(built_in, own)
-    assert [r["epoch"] for r in own.history_ if r["phase"] == "exclude"] == [2, 4, 6, 8]
+    ruled = make(exclude=shared, **changes).fit(*digits, eval_set=(digits[0][:50], digits[1][:50]))
+    same(built_in, ruled)
+    assert [r["epoch"] for r in ruled.history_ if r["phase"] == "exclude"] == [2, 4, 6, 8]
     assert built_in.model_.provenance["parameters"]["exclude"] == "shared"
-    assert own.model_.provenance["parameters"]["exclude"].endswith("test_own_rules.shared")
+    assert ruled.model_.provenance["parameters"]["exclude"].endswith("test_own_rules.shared")
     assert "exclude" not in make(exclude_every=None).fit(X, Y).model_.provenance["parameters"]
 
 
@@ -70,13 +70,13 @@ def test_a_rule_is_resumed_and_another_one_is_refused(tmp_path):
 
 
 def test_a_rule_goes_through_partial_fit_clone_and_pickle():
-    built_in, own = make(), clone(make(exclude=shared))
+    built_in, ruled = make(), clone(make(exclude=shared))
     for _ in range(5):
         built_in.partial_fit(X, Y, np.unique(Y))
-        own.partial_fit(X, Y, np.unique(Y))
-    np.testing.assert_array_equal(built_in.ta_states_, own.ta_states_)
-    assert {r["phase"] for r in own.history_} == {"train", "exclude"}
-    again = pickle.loads(pickle.dumps(own)).partial_fit(X, Y)
+        ruled.partial_fit(X, Y, np.unique(Y))
+    np.testing.assert_array_equal(built_in.ta_states_, ruled.ta_states_)
+    assert {r["phase"] for r in ruled.history_} == {"train", "exclude"}
+    again = pickle.loads(pickle.dumps(ruled)).partial_fit(X, Y)
     np.testing.assert_array_equal(again.ta_states_, built_in.partial_fit(X, Y).ta_states_)
 
 
@@ -214,7 +214,7 @@ def test_a_hook_that_fails_or_answers_nonsense_leaves_the_whole_epochs(tmp_path)
     def wrong(automata, record):
         automata.states = automata.states[:1]
 
-    with pytest.raises(ValueError, match="states has uint8 of shape"):
+    with pytest.raises(ValueError, match=r"states.*uint8"):
         make().fit(X, Y, on_epoch=wrong)
 
 
@@ -243,7 +243,7 @@ def test_a_start_at_random_is_recorded_and_cannot_change():
     assert not np.array_equal(a.ta_states_, make().fit(X, Y).ta_states_)
     assert a.model_.provenance["parameters"]["init"] == "random"
     clf = make(init="random").partial_fit(X, Y, np.unique(Y))
-    with pytest.raises(ValueError, match="init is 'middle', but the automata have started as 'random'"):
+    with pytest.raises(ValueError, match=r"init.*'middle'.*'random'"):
         clf.set_params(init="middle").partial_fit(X, Y)
 
 
@@ -257,15 +257,15 @@ def make(share, name):
     return rule
 print(fingerprint(make(0.3, "a")), fingerprint(make(0.3, "a")) == fingerprint(make(0.4, "a")))
 """
-    found = {
+    outputs = {
         subprocess.run(
             [sys.executable, "-c", code], check=True, capture_output=True, text=True,
             env={**os.environ, "PYTHONHASHSEED": seed},
         ).stdout
         for seed in ("1", "2", "3")
     }  # fmt: skip
-    assert len(found) == 1
-    assert found.pop().endswith("False\n")
+    assert len(outputs) == 1
+    assert outputs.pop().endswith("False\n")
     assert fingerprint(shared) != fingerprint(nothing)
     parts = [functools.partial(rule, least=n) for rule, n in ((shared, 1), (shared, 2), (nothing, 1))]
     assert len({fingerprint(part) for part in parts}) == 3

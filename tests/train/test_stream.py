@@ -123,6 +123,6 @@ def test_history_of_a_stream_is_bounded(monkeypatch):
 
 def test_snapshots_know_their_epoch():
     clf = small().partial_fit(X, Y, CLASSES).partial_fit(X, Y)
-    found = clf._training.snapshot()
-    assert isinstance(found, Snapshot)
-    assert found.epoch == 2
+    state = clf._training.snapshot()
+    assert isinstance(state, Snapshot)
+    assert state.epoch == 2

@@ -133,11 +133,11 @@ def test_fitted_votes_are_those_of_a_logistic_regression(n_classes):
     fitting = _native.VoteFitting(outputs, codes, weights, n_classes)
     for strength in (0.1, 1.0):  # the second goes on from the first
         fitting.fit(strength / 2 if n_classes == 2 else strength, 200)
-        found = fitting.votes().reshape(-1, n_classes)
+        given = fitting.votes().reshape(-1, n_classes)
         wanted = LogisticRegression(C=strength, max_iter=2000, tol=1e-9, fit_intercept=False)
         wanted = wanted.fit(outputs, codes, weights).coef_.T
         wanted = np.hstack([-wanted, wanted]) / 2 if n_classes == 2 else wanted
-        np.testing.assert_allclose(found, wanted, atol=0.05 * np.abs(wanted).max())
+        np.testing.assert_allclose(given, wanted, atol=0.05 * np.abs(wanted).max())
     again = _native.VoteFitting(outputs, codes, weights, n_classes)
     again.fit(0.1, 5)
     assert zlib.crc32(again.votes().tobytes()) == VOTES[n_classes]
@@ -178,7 +178,7 @@ def test_patience_ends_training_and_keeps_the_best_epoch():
     accuracies = [r["validation_accuracy"] for r in clf.history_]
     assert len(accuracies) == 1 + int(np.argmax(accuracies)) + 5 < 200
     assert accuracies[clf.best_epoch_ - 1] == max(accuracies)
-    with pytest.raises(ValueError, match="patience is 5, but no rows are held out"):
+    with pytest.raises(ValueError, match=r"patience.*\b5\b.*held"):
         clf.set_params(validation_fraction=0).fit(X, y)
 
 
@@ -210,10 +210,10 @@ def test_the_papers_settings():
     clf = EtherealClassifier.paper(20, 8, epochs=5, random_state=0).fit(X, Y)
     assert clf.booleanizer_.n_bins == 10
     assert clf.model_ == clf.plain_model_
-    own = EtherealClassifier.paper(
+    machine = EtherealClassifier.paper(
         20, 8, epochs=5, booleanizer=Booleanizer(10, missing="auto"), random_state=0
     ).fit(X, Y)
-    assert own.model_ == clf.model_
+    assert machine.model_ == clf.model_
     assert EtherealClassifier.paper(20, 8, epochs=2).fit(X > 7, Y).booleanizer_ is None
 
 
@@ -221,8 +221,8 @@ def test_bins_and_margin_follow_the_data():
     clf = EtherealClassifier(200, epochs=1, noise_clauses=0, refit_votes=False).fit(X[:, 18:22], Y)
     assert clf._training.feedback.T == 10
     assert clf.model_.provenance["parameters"]["T"] == 10
-    found = Booleanizer("auto").fit(np.random.default_rng(0).random((300, 4)))
-    assert found.feature_map_.n_booleans == 4 * 63
+    booleanizer = Booleanizer("auto").fit(np.random.default_rng(0).random((300, 4)))
+    assert booleanizer.feature_map_.n_booleans == 4 * 63
     assert isinstance(clf._training, Training)
 
 

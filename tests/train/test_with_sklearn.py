@@ -53,8 +53,8 @@ def test_importances_are_shares_of_the_columns(noisy):
 def test_features_are_selected_by_importance(noisy):
     X, y = noisy
     assert set(np.flatnonzero(SelectFromModel(small(epochs=15)).fit(X, y).get_support())) == {2, 5}
-    found = RFECV(small(), step=3, cv=2, min_features_to_select=2).fit(X, y)
-    assert {2, 5} <= set(np.flatnonzero(found.support_))
+    fitted = RFECV(small(), step=3, cv=2, min_features_to_select=2).fit(X, y)
+    assert {2, 5} <= set(np.flatnonzero(fitted.support_))
 
 
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
@@ -81,7 +81,7 @@ def test_sparse_rows_of_other_numbers(noisy):
     assert a.model_ == b.model_
     np.testing.assert_array_equal(a.predict_proba(few), b.predict_proba(X))
     np.testing.assert_array_equal(Booleanizer().fit(few).transform(few), Booleanizer().fit_transform(X))
-    with pytest.raises(ValueError, match=r"is 2.*takes rows of 0 and 1"):
+    with pytest.raises(ValueError, match=r"2.*takes.*\b0\b.*\b1\b"):
         small(booleanizer=None).fit(sparse.csr_array([[0, 2], [1, 0]]), [0, 1])
 
 
@@ -130,7 +130,7 @@ def test_values_that_never_were_missing_in_training():
     clf = small().fit(X, y)
     assert not clf.model_.needs.missing
     broken = np.where(np.arange(4) == 2, np.nan, X[:1])
-    with pytest.raises(ValueError, match=r"feature 'x2'.*had no missing value in fit"):
+    with pytest.raises(ValueError, match=r"feature 'x2'.*had.*missing"):
         clf.model_.predict(broken)
     lenient = small(booleanizer=Booleanizer("auto", missing="ignore")).fit(X, y)
     np.testing.assert_array_equal(lenient.predict(broken), clf.predict(broken))

@@ -20,14 +20,14 @@ BUDGETS = [Budget(flash=450, instructions=1000), Budget(flash="1k", instructions
 
 
 @pytest.fixture(scope="module")
-def found():
+def fitted():
     return frontier(X, Y, SETUP, BUDGETS, splits=2, epochs=8, random_state=3)
 
 
-def test_budgets_hold_for_what_is_exported(found, tmp_path):
+def test_budgets_hold_for_what_is_exported(fitted, tmp_path):
     """The files of `export.c`, compiled and executed apart from how the frontier measures."""
-    assert [p.budget for p in found.points] == BUDGETS
-    for i, point in enumerate(found.points):
+    assert [p.budget for p in fitted.points] == BUDGETS
+    for i, point in enumerate(fitted.points):
         form = {"layout": point.footprint.layout, "clause_bytes": point.footprint.clause_bytes}
         folder = export.c(point.model, tmp_path / str(i), **form)
         sources = {p.name: p.read_text() for p in folder.iterdir() if p.suffix in (".c", ".h")}
@@ -46,11 +46,11 @@ def test_budgets_hold_for_what_is_exported(found, tmp_path):
 
 
 @pytest.mark.slow
-def test_sweeps_reach_the_pruner(found):
+def test_sweeps_reach_the_pruner(fitted):
     more = ethereal.frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3, sweeps=6)
-    powers_of_the_step = {p.price for curve in found.curves.values() for p in curve.curve}
+    powers_of_the_step = {p.price for curve in fitted.curves.values() for p in curve.curve}
     for teacher, curve in more.curves.items():
-        few = found.curves[teacher]
+        few = fitted.curves[teacher]
         assert (few.sweeps, curve.sweeps) == (2, 6)
         assert few.curve[1].model == curve.curve[1].model  # before the first sweep
         assert any(curve.at(p.price).model != p.model for p in few.curve)
@@ -62,26 +62,26 @@ def test_sweeps_reach_the_pruner(found):
         frontier(X, Y, SETUP, sweeps=0)
 
 
-def test_further_budgets_and_the_same_seed(found):
+def test_further_budgets_and_the_same_seed(fitted):
     again = ethereal.frontier(X, Y, SETUP, splits=2, epochs=8, random_state=3)
     assert again.points == ()
-    for budget, point in zip(BUDGETS[1:], found.points[1:], strict=True):
+    for budget, point in zip(BUDGETS[1:], fitted.points[1:], strict=True):
         assert again.choose(budget).model == point.model
-    best = max(p.accuracy for curve in found.curves.values() for p in curve.curve)
-    chosen = found.choose(Budget(), measure=estimate, cheapest=False)
+    best = max(p.accuracy for curve in fitted.curves.values() for p in curve.curve)
+    chosen = fitted.choose(Budget(), measure=estimate, cheapest=False)
     assert chosen.accuracy == pytest.approx(best, abs=1e-5)  # of equals the larger one is chosen
-    near = found.choose(Budget(flash=20))
+    near = fitted.choose(Budget(flash=20))
     assert not near.fits
     assert near.excess > 1
     assert near.footprint.bytes > 20
 
 
-def test_models_learn_from_all_rows(found):
-    for curve in found.curves.values():
+def test_models_learn_from_all_rows(fitted):
+    for curve in fitted.curves.values():
         model = curve.curve[0].model
         rates = model.feature_map.booleans(X, model.input_names).mean(axis=0)
         assert np.allclose(rates, model.boolean_rates, atol=1e-6)
-    assert {t: len(tried) for t, tried in found.tried.items()} == {"votes": 2, "blends": 2, "labels": 2}
+    assert {t: len(tried) for t, tried in fitted.tried.items()} == {"votes": 2, "blends": 2, "labels": 2}
 
 
 def test_rows_to_hold_out_may_be_given_and_teachers_left_out():
@@ -119,11 +119,11 @@ def test_each_split_holds_out_other_groups():
 
 
 @pytest.mark.slow
-def test_threads_change_nothing(found):
+def test_threads_change_nothing(fitted):
     side_by_side = frontier(X, Y, SETUP, BUDGETS, splits=2, epochs=8, random_state=3, n_jobs=3)
-    assert [p.model for p in side_by_side.points] == [p.model for p in found.points]
+    assert [p.model for p in side_by_side.points] == [p.model for p in fitted.points]
     for teacher, curve in side_by_side.curves.items():
-        assert curve == found.curves[teacher]
+        assert curve == fitted.curves[teacher]
 
 
 def test_threads_end_when_training_fails(monkeypatch):
@@ -151,18 +151,18 @@ def curve(*accuracies, rows=10):
 
 def test_curves_are_averaged_at_equal_price_and_smoothed():
     first, second = curve(0.9, 0.9, 0.9, 0.4), curve(0.7, 0.7, 0.7)
-    found = mean_curve([first, replace(second, scale=0.4)])
+    mean = mean_curve([first, replace(second, scale=0.4)])
     raw = [0.8, 0.8, 0.8, 0.55]  # the second has nothing at the last price: its last one counts
-    assert [p.accuracy for p in found.curve] == pytest.approx(
+    assert [p.accuracy for p in mean.curve] == pytest.approx(
         [np.mean(raw[:3]), np.mean(raw), np.mean(raw), np.mean(raw[1:])]
     )
-    assert found.scale == pytest.approx(0.2)
-    assert len(found.curve[0].held_out.right) == 20
+    assert mean.scale == pytest.approx(0.2)
+    assert len(mean.curve[0].held_out.right) == 20
 
 
 def test_accuracies_do_not_rise_behind_the_best():
-    found = [p.accuracy for p in levelled(curve(0.8, 0.9, 0.7, 0.8, 0.3)).curve]
-    assert found == pytest.approx([0.8, 0.9, 0.8, 0.6, 0.3], abs=1e-5)  # 0.75 between the second and third
+    tuned = [p.accuracy for p in levelled(curve(0.8, 0.9, 0.7, 0.8, 0.3)).curve]
+    assert tuned == pytest.approx([0.8, 0.9, 0.8, 0.6, 0.3], abs=1e-5)  # 0.75 between the second and third
     equal = [p.accuracy for p in levelled(curve(0.8, 0.8, 0.8)).curve]
     assert equal == pytest.approx([0.8] * 3, abs=1e-5)
     assert equal[0] > equal[1] > equal[2]  # of equals the larger one is chosen
@@ -175,10 +175,10 @@ def test_losses_do_not_fall_behind_the_best():
         replace(p, held_out=HeldOut(p.held_out.right, np.linspace(0, 2 * loss, 10, dtype=np.float32)))
         for p, loss in zip(given.curve, losses, strict=True)
     ]
-    found = levelled(replace(given, curve=tuple(points))).curve
+    tuned = levelled(replace(given, curve=tuple(points))).curve
     # The mean of the second and the third is 0.5, and lines go from there to the first and the last.
-    assert [p.held_out.loss.mean() for p in found] == pytest.approx([0.2, 0.4, 2 / 3, 1.0], abs=1e-5)
-    assert np.ptp(found[1].held_out.loss) == pytest.approx(1.2)  # rows differ as they did
+    assert [p.held_out.loss.mean() for p in tuned] == pytest.approx([0.2, 0.4, 2 / 3, 1.0], abs=1e-5)
+    assert np.ptp(tuned[1].held_out.loss) == pytest.approx(1.2)  # rows differ as they did
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_losses_do_not_fall_behind_the_best():
         ({"y": Y[:-1]}, r"y has shape \(149,\)"),
         ({"groups": Y[:-1]}, r"groups has shape \(149,\)"),
         ({"splits": 0}, "splits is 0"),
-        ({"setup": replace(SETUP, bins=(4, 4, 4))}, r"setup.bins is \(4, 4, 4\), for 3 groups"),
+        ({"setup": replace(SETUP, bins=(4, 4, 4))}, r"setup.bins.*\(4, 4, 4\).*\b3\b"),
         ({"random_state": -1}, "random_state is -1"),
     ],
 )

@@ -25,10 +25,10 @@ def movements():
     n, people = 64, np.repeat(np.arange(10), 24)
     y = np.tile([0, 1, 2], 80)
     t = np.arange(n)
-    own = rng.normal(1, 0.1, 10)[people]
+    pace = rng.normal(1, 0.1, 10)[people]
     phase = rng.uniform(0, 6, (240, 1))
-    ax = 400 * np.sin(np.where(y == 2, 0.9, 0.2)[:, None] * own[:, None] * t + phase)
-    az = rng.normal(0, 1, (240, n)) * (np.where(y == 1, 500, 120) * own)[:, None]
+    ax = 400 * np.sin(np.where(y == 2, 0.9, 0.2)[:, None] * pace[:, None] * t + phase)
+    az = rng.normal(0, 1, (240, n)) * (np.where(y == 1, 500, 120) * pace)[:, None]
     X = np.stack([ax, rng.normal(0, 100, (240, n)), az], axis=2) + rng.normal(0, 20, (240, n, 3))
     return np.rint(X).astype(np.int16), y, people
 
@@ -127,10 +127,10 @@ def test_an_estimate_counts_the_kernels_that_clauses_use(movements, offered):
 
 def test_pruning_is_bounded_from_sample_to_label(movements):
     X, y, _ = movements
-    own = WindowFeatures(["stats", "haar"], axes=AXES, hop=32).fit(X)
-    model = model_of(own, X, n_classes=3)
-    found = prune(model, X, np.array(list("abc"))[y], flash=4096, max_loss=0.5)
-    assert found.footprint.instructions <= bounded(Budget(flash=4096), own.front_end_).instructions
+    extractor = WindowFeatures(["stats", "haar"], axes=AXES, hop=32).fit(X)
+    model = model_of(extractor, X, n_classes=3)
+    pruned = prune(model, X, np.array(list("abc"))[y], flash=4096, max_loss=0.5)
+    assert pruned.footprint.instructions <= bounded(Budget(flash=4096), extractor.front_end_).instructions
 
 
 @pytest.mark.parametrize(
@@ -141,23 +141,23 @@ def test_a_search_keeps_its_bounds_executed(movements, offered, target):
     """What is dropped is not in the program, whose answers are those of the host."""
     X, y, people = movements
     rest = people < 8
-    found = tune_windows(
+    tuned = tune_windows(
         X[rest], y[rest], offered, groups=people[rest], test=(X[~rest], y[~rest]),
         flash=3000, instructions=12_000, ram=1200, target=target, trials=2, folds=2, epochs=8, max_clauses=20,
     )  # fmt: skip
-    assert found.test_accuracy > 0.8
-    assert found.kernels.offered == offered
-    model = found.model
+    assert tuned.test_accuracy > 0.8
+    assert tuned.kernels.offered == offered
+    model = tuned.model
     windows = X[:, X.shape[1] - model.front_end.window :]
-    form = {} if found.footprint.clause_bytes is None else {"clause_bytes": found.footprint.clause_bytes}
-    cost = measure(model, windows[:50], target, found.footprint.layout, **form)
+    form = {} if tuned.footprint.clause_bytes is None else {"clause_bytes": tuned.footprint.clause_bytes}
+    cost = measure(model, windows[:50], target, tuned.footprint.layout, **form)
     assert cost.agreement == 1.0
     assert cost.total_instructions_max <= 12_000
     assert cost.flash_bytes <= 3000
     assert cost.ram_bytes + cost.stack_bytes <= 1200
     used = model.simplify().drop_unused_kernels().front_end
     assert len(used.groups) < len(offered.groups)
-    files = choose(model, found.footprint.layout, target=target, **form).files
+    files = choose(model, tuned.footprint.layout, target=target, **form).files
     names = {kernel for kernel, _ in used.groups}
     assert ("et_sine" in files["model.c"]) == ("bands" in names)
     listed = [f"{kernel} of {source}" for kernel, source in offered.groups]
@@ -169,9 +169,9 @@ def test_a_search_keeps_its_bounds_executed(movements, offered, target):
 def test_a_dropped_kernel_leaves_no_code(movements):
     """A model that never had a kernel, and one whose clauses do not use it, are the same program."""
     X = movements[0]
-    own = everything(3).fit(X)
-    model = model_of(own, X, n_classes=3)
-    feature = own.front_end_.names.index("ay.haar2")
+    extractor = everything(3).fit(X)
+    model = model_of(extractor, X, n_classes=3)
+    feature = extractor.front_end_.names.index("ay.haar2")
     boolean = int(np.flatnonzero(model.feature_map.feature == feature)[0])
     small = model.with_clauses([boolean], [0, 1], [[1, 0, 0]])
     never = small.drop_unused_kernels()
@@ -185,14 +185,14 @@ def test_a_dropped_kernel_leaves_no_code(movements):
 
 def test_half_of_each_window_is_tried_where_it_is_as_good(movements):
     X, y, people = movements
-    own = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_
-    tried = choose_front_ends(own, X, y, people, bounded(Budget(flash="8k"), own), 0).tried
+    front_end = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_
+    tried = choose_front_ends(front_end, X, y, people, bounded(Budget(flash="8k"), front_end), 0).tried
     assert [one.window for one in tried][-1] == 32
     assert [one.hop for one in tried][-1] == 32
     assert {one.window for one in tried[:-1]} == {64}
     late = X.copy()
     late[:, 32:] = np.random.default_rng(1).integers(-50, 50, late[:, 32:].shape)  # the older half tells all
-    tried = choose_front_ends(own, late, y, people, bounded(Budget(flash="8k"), own), 0).tried
+    tried = choose_front_ends(front_end, late, y, people, bounded(Budget(flash="8k"), front_end), 0).tried
     assert {one.window for one in tried} == {64}
     with_bands = WindowFeatures(["stats", "bands"], axes=AXES).fit(X).front_end_  # which need 64 samples
     tried = choose_front_ends(with_bands, X, y, people, bounded(Budget(flash="8k"), with_bands), 0).tried
@@ -202,10 +202,10 @@ def test_half_of_each_window_is_tried_where_it_is_as_good(movements):
 @pytest.mark.slow
 def test_a_model_of_half_windows_answers_like_its_program(movements):
     X, y, people = movements
-    own = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_
-    found = choose_front_ends(own, X, y, people, bounded(Budget(flash="8k").on_chip(), own), 0)
-    setup = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0, len(found.tried) - 1)
-    space = Space((), 20, front_ends=found.tried)
+    front_end = WindowFeatures(["stats", "haar"], axes=AXES, hop=64).fit(X).front_end_
+    choice = choose_front_ends(front_end, X, y, people, bounded(Budget(flash="8k").on_chip(), front_end), 0)
+    setup = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0, len(choice.tried) - 1)
+    space = Space((), 20, front_ends=choice.tried)
     search = Search(trials=1, folds=1, epochs=5)
     task = task_of((X, y, people), lambda *_: space, Budget(flash="8k").on_chip(), search)
     outcome = finish(task, setup)
@@ -223,21 +223,21 @@ def test_odd_labels_are_refused(movements, offered):
 def test_pruning_drops_whole_groups_that_do_not_pay(movements, offered):
     """A model that uses every group would pay for all of them, whatever its size."""
     X, y, people = movements
-    own = WindowFeatures.from_front_end(offered)
-    clf = EtherealClassifier(30, 10, 3.0, epochs=10, booleanizer=4, front_end=own, random_state=0)
+    extractor = WindowFeatures.from_front_end(offered)
+    clf = EtherealClassifier(30, 10, 3.0, epochs=10, booleanizer=4, front_end=extractor, random_state=0)
     model = clf.fit(X, y).model_
     assert len(model.simplify().drop_unused_kernels().front_end.groups) > 12
-    found = prune(model, X, y, instructions=9000, flash=4096, groups=people)
-    used = found.model.drop_unused_kernels().front_end
-    assert set(used.groups) <= set(found.kernels.groups) < set(offered.groups)
-    assert found.accuracy > 0.9
+    pruned = prune(model, X, y, instructions=9000, flash=4096, groups=people)
+    used = pruned.model.drop_unused_kernels().front_end
+    assert set(used.groups) <= set(pruned.kernels.groups) < set(offered.groups)
+    assert pruned.accuracy > 0.9
     cost = measure(
-        found.model, X[::4], layout=found.footprint.layout, clause_bytes=found.footprint.clause_bytes
+        pruned.model, X[::4], layout=pruned.footprint.layout, clause_bytes=pruned.footprint.clause_bytes
     )
     assert cost.agreement == 1.0
     assert cost.total_instructions_max <= 9000
-    assert found.curve[0].model == model.simplify()
-    assert any(point.model is found.model for point in found.curve)
-    again = prune(model, X, y, instructions=9000, flash=4096, like=found)
-    assert again.kernels == found.kernels
-    assert set(again.model.drop_unused_kernels().front_end.groups) <= set(found.kernels.groups)
+    assert pruned.curve[0].model == model.simplify()
+    assert any(point.model is pruned.model for point in pruned.curve)
+    again = prune(model, X, y, instructions=9000, flash=4096, like=pruned)
+    assert again.kernels == pruned.kernels
+    assert set(again.model.drop_unused_kernels().front_end.groups) <= set(pruned.kernels.groups)

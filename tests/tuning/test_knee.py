@@ -57,13 +57,13 @@ def test_machines_are_pruned_by_rows_that_they_did_not_see():
         seen.append(len(y))
         return train(X, y)
 
-    found = for_board(watched, train(X, y), X, y, progress=lambda done, total: steps.append((done, total)))
+    pruned = for_board(watched, train(X, y), X, y, progress=lambda done, total: steps.append((done, total)))
     assert seen == [120] * 5
-    assert found.held_out == 150
-    assert len(found.point.held_out.right) == 150  # each row once
+    assert pruned.held_out == 150
+    assert len(pruned.point.held_out.right) == 150  # each row once
     assert steps == [(i, 12) for i in range(11)] + [(11, 12), (12, 12)]
-    assert found.model.n_includes < found.curve[0].model.n_includes
-    assert (found.model.predict(X) == y).mean() > 0.9
+    assert pruned.model.n_includes < pruned.curve[0].model.n_includes
+    assert (pruned.model.predict(X) == y).mean() > 0.9
 
 
 def test_groups_stay_together_and_bounds_are_kept():
@@ -76,10 +76,10 @@ def test_groups_stay_together_and_bounds_are_kept():
         return train(X_some, y_some, 6)
 
     machine = train(X, y, 6)
-    found = for_board(watched, machine, X, y, groups=groups, budget=Budget(flash=500))
+    pruned = for_board(watched, machine, X, y, groups=groups, budget=Budget(flash=500))
     assert whole == [0] * 5
-    assert found.point.footprint is not None
-    assert found.point.footprint.bytes <= 500
+    assert pruned.point.footprint is not None
+    assert pruned.point.footprint.bytes <= 500
     with pytest.raises(BudgetError):
         for_board(watched, machine, X, y, budget=Budget(flash=20))
 
@@ -115,10 +115,10 @@ def test_no_point_counts_more_than_its_accuracy_on_rows_that_it_learned_from():
     rows = PruneRows.read(machine, X, y)
     record = HeldOut(np.ones(10, bool), np.zeros(10, np.float32))
     tried = [PrunedModel(machine, 0.999, None, price=price, held_out=record) for price in (0.0, 1e-5)]
-    found = levelled(prune_path_like(machine, rows, Curve(tuple(tried), 0.1, "votes"), estimate, 0))
-    for one in found.curve:
+    tuned = levelled(prune_path_like(machine, rows, Curve(tuple(tried), 0.1, "votes"), estimate, 0))
+    for one in tuned.curve:
         assert one.accuracy <= (one.model.predict(X) == y).mean() + 1e-9
-    assert found.curve[0].accuracy > 0.9 > found.curve[-1].accuracy
+    assert tuned.curve[0].accuracy > 0.9 > tuned.curve[-1].accuracy
 
 
 def test_a_few_rows_that_are_all_right_do_not_ask_for_certainty():
@@ -145,13 +145,20 @@ def test_a_curve_of_few_rows_has_no_hole_at_its_first_price():
 
 
 def test_neighbours_tell_the_answers_as_they_are():
-    def own(n_bytes, right):
+    def scored(n_bytes, right):
         record = HeldOut(np.arange(100) < right, np.zeros(100, np.float32))
         return PrunedModel(MODEL, 0.9, Footprint(n_bytes, 0.0), held_out=record)
 
-    curve = [own(9000, 95), own(2000, 96), own(1100, 90), own(1000, 91), own(700, 90), own(100, 60)]
-    found = neighbours(curve, curve[3])
-    assert {name: one.point.estimate.bytes for name, one in found.items()} == {"smaller": 700, "larger": 2000}
-    assert (found["smaller"].more, found["larger"].more, found["larger"].rows) == (-1, 5, 100)
-    assert found["larger"].error == pytest.approx(0.0218, abs=1e-4)
+    curve = [
+        scored(9000, 95),
+        scored(2000, 96),
+        scored(1100, 90),
+        scored(1000, 91),
+        scored(700, 90),
+        scored(100, 60),
+    ]
+    near = neighbours(curve, curve[3])
+    assert {name: one.point.estimate.bytes for name, one in near.items()} == {"smaller": 700, "larger": 2000}
+    assert (near["smaller"].more, near["larger"].more, near["larger"].rows) == (-1, 5, 100)
+    assert near["larger"].error == pytest.approx(0.0218, abs=1e-4)
     assert set(neighbours(curve, curve[0])) == {"smaller"}

@@ -39,19 +39,19 @@ def digits():
 def test_prune_finds_a_far_smaller_model(digits):
     model, X, y = digits
     before = (model.predict(X[1500:]) == y[1500:]).mean()
-    found = prune(model, X[:1300], y[:1300], max_loss=0.02, validation=(X[1300:1500], y[1300:1500]))
-    assert found.footprint.bytes * 3.5 < estimate(model.simplify()).bytes
-    assert (found.model.predict(X[1500:]) == y[1500:]).mean() > before - 0.06
-    assert found.accuracy >= found.curve[0].accuracy - 0.02
-    assert found.accuracy == (found.model.predict(X[1300:1500]) == y[1300:1500]).mean()
-    assert found.footprint == estimate(found.model)
-    assert found.curve[0].model == model.simplify()
-    sizes = [point.estimate.bytes for point in found.curve]
+    pruned = prune(model, X[:1300], y[:1300], max_loss=0.02, validation=(X[1300:1500], y[1300:1500]))
+    assert pruned.footprint.bytes * 3.5 < estimate(model.simplify()).bytes
+    assert (pruned.model.predict(X[1500:]) == y[1500:]).mean() > before - 0.06
+    assert pruned.accuracy >= pruned.curve[0].accuracy - 0.02
+    assert pruned.accuracy == (pruned.model.predict(X[1300:1500]) == y[1300:1500]).mean()
+    assert pruned.footprint == estimate(pruned.model)
+    assert pruned.curve[0].model == model.simplify()
+    sizes = [point.estimate.bytes for point in pruned.curve]
     assert len(sizes) > 20
     assert sizes[0] == max(sizes)
     assert sizes[-1] < 20
-    assert found.model.classes.tolist() == model.classes.tolist()
-    assert found.model.provenance == model.provenance
+    assert pruned.model.classes.tolist() == model.classes.tolist()
+    assert pruned.model.provenance == model.provenance
 
 
 @pytest.mark.slow
@@ -60,9 +60,9 @@ def test_pruning_on_rows_of_training_does_not_trust_the_votes_too_much():
     some, rest = slice(900), slice(900, None)
     clf = EtherealClassifier(100, epochs=20, noise_clauses=0, refit_votes=False, random_state=0)
     model = clf.fit(X[some], y[some]).model_
-    found = prune(model, X[some], y[some], flash=2000, measure=estimate)
-    lost = (model.predict(X[rest]) == y[rest]).mean() - (found.model.predict(X[rest]) == y[rest]).mean()
-    assert found.scale == 1 / model.temperature
+    pruned = prune(model, X[some], y[some], flash=2000, measure=estimate)
+    lost = (model.predict(X[rest]) == y[rest]).mean() - (pruned.model.predict(X[rest]) == y[rest]).mean()
+    assert pruned.scale == 1 / model.temperature
     assert lost < 0.05  # 0.08 with the scale that the rows of training ask for
     unseen = prune(model, X[some], y[some], measure=estimate, validation=(X[rest], y[rest]))
     assert unseen.scale != 1 / model.temperature
@@ -75,20 +75,13 @@ def test_guessed_bounds_are_never_exceeded(digits):
     curve = prune(model, X[:600], y[:600]).curve
     for _ in range(3):
         flash, instructions = int(rng.integers(100, 3000)), float(rng.integers(1000, 20000))
-        found = prune(
-            model,
-            X[:600],
-            y[:600],
-            flash=flash,
-            instructions=instructions,
-            measure=estimate,
-        )
-        assert found.footprint.bytes <= flash
-        assert found.footprint.instructions <= instructions
+        pruned = prune(model, X[:600], y[:600], flash=flash, instructions=instructions, measure=estimate)
+        assert pruned.footprint.bytes <= flash
+        assert pruned.footprint.instructions <= instructions
         inside = [
             p.accuracy for p in curve if p.estimate.bytes <= flash and p.estimate.instructions <= instructions
         ]
-        assert found.accuracy == max(inside)
+        assert pruned.accuracy == max(inside)
 
 
 def test_labels_teach_what_the_model_does_not_know(digits):
@@ -113,22 +106,22 @@ def test_labels_teach_what_the_model_does_not_know(digits):
 def test_a_machine_of_all_rows_is_pruned_like_one_of_some(digits):
     model, X, y = digits
     held_out = X[1300:1500], y[1300:1500]
-    found = prune(model, X[:1300], y[:1300], validation=held_out, max_loss=0.01, teacher="labels")
+    pruned = prune(model, X[:1300], y[:1300], validation=held_out, max_loss=0.01, teacher="labels")
     clf = EtherealClassifier.paper(
         n_clauses=40, T=10, s=5.0, epochs=8, booleanizer=Booleanizer(4), random_state=3
     )
     last = clf.set_params(validation_fraction=0).fit(X[:1500], y[:1500]).model_
-    again = prune(last, X[:1500], y[:1500], like=found, flash=1500, measure=estimate)
+    again = prune(last, X[:1500], y[:1500], like=pruned, flash=1500, measure=estimate)
     assert again.footprint.bytes <= 1500
-    assert (again.scale, again.teacher) == (found.scale, "labels")
+    assert (again.scale, again.teacher) == (pruned.scale, "labels")
     price = next(p.price for p in again.curve if p.model == again.model)
-    assert again.accuracy == found.at(price).accuracy
+    assert again.accuracy == pruned.at(price).accuracy
     assert [p.price for p in again.curve] == sorted(p.price for p in again.curve)
-    assert found.at(0).accuracy == found.curve[1].accuracy  # shortened
-    assert found.at(1e9).accuracy == found.curve[-1].accuracy
+    assert pruned.at(0).accuracy == pruned.curve[1].accuracy  # shortened
+    assert pruned.at(1e9).accuracy == pruned.curve[-1].accuracy
     assert (again.model.predict(X[1500:]) == y[1500:]).mean() > 0.75
     with pytest.raises(ValueError, match="validation and like are both given"):
-        prune(last, X, y, like=found, validation=held_out)
+        prune(last, X, y, like=pruned, validation=held_out)
 
 
 @pytest.fixture
@@ -142,20 +135,20 @@ def test_bounds_hold_for_what_is_exported(digits, compiled, tmp_path):
     """Independent of how prune measures: the exported files, compiled again, executed by device.measure."""
     model, X, y = digits
     held_out = X[1300:1500], y[1300:1500]
-    found = prune(model, X[:1300], y[:1300], flash=2500, instructions=9000, ram=600, validation=held_out)
+    pruned = prune(model, X[:1300], y[:1300], flash=2500, instructions=9000, ram=600, validation=held_out)
     assert len(list(compiled.iterdir())) <= 30  # up to three forms of ten models, not of sixty
-    form = {"layout": found.footprint.layout, "clause_bytes": found.footprint.clause_bytes}
-    folder = export.c(found.model, tmp_path / "out", **form)
+    form = {"layout": pruned.footprint.layout, "clause_bytes": pruned.footprint.clause_bytes}
+    folder = export.c(pruned.model, tmp_path / "out", **form)
     sources = {p.name: p.read_text() for p in folder.iterdir() if p.suffix in (".c", ".h")}
     del sources["model_test.c"]
     called = ["model_predict", "model_check"]
     elf = device.compile_elf(sources, device.find_target("m7"), called, optimize="-Os")
-    assert elf.code_bytes + elf.table_bytes == found.footprint.bytes <= 2500
+    assert elf.code_bytes + elf.table_bytes == pruned.footprint.bytes <= 2500
     counts, answers, machine = execute(elf, held_out[0], "m7")
-    assert np.mean(counts) <= found.footprint.instructions <= 9000
-    assert machine.stack_bytes + elf.ram_bytes <= found.footprint.ram + 16 <= 600
-    assert np.array_equal(found.model.classes[answers], found.model.predict(held_out[0]))
-    assert found.accuracy > 0.8
+    assert np.mean(counts) <= pruned.footprint.instructions <= 9000
+    assert machine.stack_bytes + elf.ram_bytes <= pruned.footprint.ram + 16 <= 600
+    assert np.array_equal(pruned.model.classes[answers], pruned.model.predict(held_out[0]))
+    assert pruned.accuracy > 0.8
 
 
 def execute(elf, X, target):
@@ -186,13 +179,13 @@ def test_random_budgets_hold(load, target):
         "ram": int(rng.integers(60, 400)),
     }
     try:
-        found = prune(model, X, y, target=target, validation=(X, y), **budget)
+        pruned = prune(model, X, y, target=target, validation=(X, y), **budget)
     except BudgetError as error:
         nearest = error.nearest.footprint
         assert any(np.greater((nearest.bytes, nearest.instructions, nearest.ram), list(budget.values())))
         return
     program = export.make_program(
-        found.model, found.footprint.layout, clause_bytes=found.footprint.clause_bytes
+        pruned.model, pruned.footprint.layout, clause_bytes=pruned.footprint.clause_bytes
     )
     called = ["model_predict", "model_check"]
     elf = device.compile_elf(program.files, device.find_target(target), called, optimize="-Os")
@@ -267,17 +260,17 @@ def of_clauses(n):
 
 def test_prune_with_a_measure_of_ones_own(digits):
     model, X, y = digits
-    found = prune(model, X[:300], y[:300], flash=50, measure=lambda m: Footprint(m.n_clauses, 0.0))
-    assert found.model.n_clauses <= 50
-    assert found.footprint == Footprint(found.model.n_clauses, 0.0)
+    pruned = prune(model, X[:300], y[:300], flash=50, measure=lambda m: Footprint(m.n_clauses, 0.0))
+    assert pruned.model.n_clauses <= 50
+    assert pruned.footprint == Footprint(pruned.model.n_clauses, 0.0)
 
 
 def test_no_bounds_means_no_loss_on_held_out_rows(digits):
     model, X, y = digits
-    found = prune(model, X[:600], y[:600])
-    assert found.accuracy >= found.curve[0].accuracy
-    assert found.footprint == estimate(found.model)
-    assert found.footprint.bytes < 0.75 * found.curve[0].estimate.bytes
+    pruned = prune(model, X[:600], y[:600])
+    assert pruned.accuracy >= pruned.curve[0].accuracy
+    assert pruned.footprint == estimate(pruned.model)
+    assert pruned.footprint.bytes < 0.75 * pruned.curve[0].estimate.bytes
 
 
 def test_same_seed_same_curve(digits):
@@ -294,19 +287,19 @@ def test_any_model_can_be_pruned(model, seed):
     rows = rng.normal(size=(12, model.n_features)) * 3
     X = rows > 0 if model.booleanizer is None else rows
     y = model.classes[rng.integers(0, model.n_classes, 12)]
-    found = prune(model, X, y, flash=10**6, measure=estimate)
-    can_vote = [p for p in found.curve if p.model.n_clauses] or found.curve
-    assert found.model in [p.model for p in can_vote]
-    assert found.model.predict(X).shape == (12,)
+    pruned = prune(model, X, y, flash=10**6, measure=estimate)
+    can_vote = [p for p in pruned.curve if p.model.n_clauses] or pruned.curve
+    assert pruned.model in [p.model for p in can_vote]
+    assert pruned.model.predict(X).shape == (12,)
 
 
 def test_nothing_fits(digits, flowers):
     model, X, y = digits
-    with pytest.raises(BudgetError, match=r"flash=100 and max_loss=0 \(accuracy .* nearest has") as caught:
+    with pytest.raises(BudgetError, match=r"flash=100.*max_loss=0.*nearest") as caught:
         prune(model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate)
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
-    with pytest.raises(BudgetError, match=r"fits within flash=12. The nearest has \d+ bytes") as caught:
+    with pytest.raises(BudgetError, match=r"fits.*flash=12.*nearest.*\d+") as caught:
         prune(*flowers, flash=12)  # less than a model of one comparison takes
     assert 12 < caught.value.nearest.footprint.bytes < 900
     with pytest.raises(BudgetError, match="ram=0"):
@@ -325,7 +318,7 @@ def test_nothing_fits(digits, flowers):
         ({"random_state": -1}, "random_state is -1"),
         ({"random_state": 2**63}, f"random_state is {2**63}"),
         ({"y": ["digit 1"] * 3}, r"y has shape \(3,\)"),
-        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\] is .*'letter'.* not a class of the model"),
+        ({"y": ["digit 1"] * 299 + ["letter"]}, r"y\[299\].*'letter'"),
         ({"X": np.zeros((0, 64)), "y": []}, "X has no rows"),
         ({"X": np.zeros((1, 64)), "y": ["digit 1"]}, "X has one row"),
         ({"X": np.zeros((300, 63))}, "X has 63 features"),
@@ -340,10 +333,10 @@ def test_bad_arguments(digits, arguments, message):
 
 def test_bounds_as_people_say_them(digits):
     model, X, y = digits
-    found = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
+    pruned = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
     same = prune(model, X[:300], y[:300], flash=1024, instructions=9000, measure=estimate)
-    assert same.model == found.model
-    assert same.model.deployment == found.model.deployment
+    assert same.model == pruned.model
+    assert same.model.deployment == pruned.model.deployment
     with pytest.raises(ValueError, match="flash is '1kk'"):
         prune(model, X[:300], y[:300], flash="1kk")
     with pytest.raises(TypeError, match=r"prune\(\) has no option 'max_bytes'"):
@@ -358,12 +351,12 @@ def test_blends_teach_to_decide_like_the_model_on_rows_unlike_those_given(digits
     unlike = _blends(held_out, model.feature_map.feature, 0.2, seed=9)
     agreement = {}
     for teacher in ("votes", "blends"):
-        found = prune(
+        pruned = prune(
             model, X[:1300], y[:1300], validation=(X[1300:], y[1300:]), teacher=teacher, measure=estimate
         )
         shares = [
             (p.model._votes(unlike).argmax(axis=1) == model._votes(unlike).argmax(axis=1)).mean()
-            for p in found.curve
+            for p in pruned.curve
             if 100 < p.estimate.bytes < 1500
         ]
         assert len(shares) > 5
@@ -375,9 +368,9 @@ def test_a_boolean_and_its_negation_are_one_threshold():
     """`x0 > 0.5` and NOT of it: one comparison, 4 bytes and ten instructions; two tests of ten each."""
     booleanizer = Booleanizer(thresholds=0.5).fit(np.zeros((1, 3)))
     model = Model([0, 3], [0, 1, 2], [[1], [-1]], n_booleans=3, classes=["x"], booleanizer=booleanizer)
-    found = estimate(model)
-    assert found.instructions == 10 * 2 + 10 * 1
-    assert found.bytes == len(compact.payload(model).data) + 4
+    estimated = estimate(model)
+    assert estimated.instructions == 10 * 2 + 10 * 1
+    assert estimated.bytes == len(compact.payload(model).data) + 4
 
 
 def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch):
@@ -391,10 +384,10 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
     monkeypatch.setattr(curve, "_native", SimpleNamespace(Pruner=pruner))
     monkeypatch.setattr(curve, "_FEW_ROWS", 400)
     monkeypatch.setattr(curve, "_MANY_LITERALS", 200)
-    found = prune(model, X, y)
+    pruned = prune(model, X, y)
     few, every = seen
     assert few == math.ceil(every / 4) <= 400 < every
-    sizes = [point.model.n_includes for point in found.curve]
+    sizes = [point.model.n_includes for point in pruned.curve]
     assert sizes == sorted(sizes, reverse=True)
     assert min(sizes) < 200 < max(sizes)
 
@@ -403,8 +396,8 @@ def test_pruning_without_bounds_needs_no_compiler(digits, monkeypatch):
     for name in ("ziglang", "unicorn"):
         monkeypatch.setitem(sys.modules, name, None)  # as in a base install
     model, X, y = digits
-    found = prune(model, X[:200], y[:200])
-    assert found.footprint.layout is None
-    assert found.model.deployment.as_dict() == {"target": "cortex-m7"}
+    pruned = prune(model, X[:200], y[:200])
+    assert pruned.footprint.layout is None
+    assert pruned.model.deployment.as_dict() == {"target": "cortex-m7"}
     with pytest.raises(ModuleNotFoundError):
         prune(model, X[:200], y[:200], flash=4096)

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import numpy as np
 import optuna
@@ -62,9 +63,7 @@ def test_quantities_out_of_range(value):
 def test_budget_of_the_chip():
     budget = Budget(target="m0plus", flash="16k").on_chip()
     assert (budget.flash, budget.ram, budget.instructions) == (16384, 36 << 10, math.inf)
-    with pytest.raises(
-        ValueError, match=r"flash is 1048576 bytes, but cortex-m0plus \(STM32G071RB\) has 131072"
-    ):
+    with pytest.raises(ValueError, match=r"flash.*\b1048576\b.*cortex-m0plus \(STM32G071RB\).*\b131072\b"):
         Budget(target="m0plus", flash="1M").on_chip()
     with pytest.raises(ValueError, match="unknown target 'm9'"):
         Budget(target="m9").on_chip()
@@ -78,7 +77,7 @@ def test_groups():
     assert Space.of(rows, None, 20).feature_groups == (0, 1, 0)
     assert Space.of(rows, [2, 0, 2], 20).feature_groups == (0, 1, 0)
     assert Space.of(rows > 3, None, 20).feature_groups == ()
-    with pytest.raises(ValueError, match="feature_groups has 2 entries, X has 3 features"):
+    with pytest.raises(ValueError, match=r"feature_groups.*\b2\b.*X.*\b3\b"):
         Space.of(rows, [0, 1], 20)
     space = Space.of(rows, None, 20)
     setup = Setup((8, 3), ("thermometer", "onehot"), 20, 5, 3.0, None, None, 1, "votes", 0.0)
@@ -103,8 +102,8 @@ def test_start_points_can_be_asked_for(rows):
 # --- the search
 
 
-def plain(found):
-    return [(t.setup, t.accuracy, t.footprint) for t in found.trials]
+def plain(study):
+    return [(t.setup, t.accuracy, t.footprint) for t in study.trials]
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +184,7 @@ def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
 
     monkeypatch.setattr("ethereal.tuning.search.evaluate", made_up)
     monkeypatch.setattr(optuna.Study, "tell", tell)
-    with pytest.raises(OSError, match=r"a\.db cannot be written \(database or disk is full\)"):
+    with pytest.raises(OSError, match=r"a\.db"):
         ethereal.tune(X, Y, flash="2k", trials=1, storage=tmp_path / "a.db", **QUICK)
     monkeypatch.setattr(optuna.Study, "tell", lambda *args, **options: 1 / 0)
     with pytest.raises(ZeroDivisionError):
@@ -194,11 +193,11 @@ def test_a_storage_that_cannot_be_written(tmp_path, monkeypatch):
 
 def test_test_rows_choose_nothing(whole):
     rng = np.random.default_rng(0)
-    found = ethereal.tune(
+    tuned = ethereal.tune(
         X, Y, flash="2k", instructions="2k", trials=2, test=(rng.permutation(X), Y), **QUICK
     )
-    assert plain(found) == plain(whole)[:2]
-    assert found.test_accuracy < 0.6
+    assert plain(tuned) == plain(whole)[:2]
+    assert tuned.test_accuracy < 0.6
 
 
 def test_a_budget_that_nothing_can_keep():
@@ -249,7 +248,7 @@ def test_cross_validation_is_the_mean_of_its_folds():
 def test_storage_of_another_study(tmp_path):
     quick = {"flash": "2k", "trials": 1, "storage": tmp_path / "a.db", **QUICK, "max_clauses": 6}
     ethereal.tune(X, Y, **quick)
-    with pytest.raises(ValueError, match=r"'tune' there was written by another study, with other data\."):
+    with pytest.raises(ValueError, match="'tune'"):
         ethereal.tune(X + 1, Y, **quick)
     with pytest.raises(ValueError, match="with other budget and settings"):
         ethereal.tune(X, Y, **{**quick, "flash": "3k", "epochs": 5})
@@ -260,9 +259,9 @@ def test_storage_of_another_study(tmp_path):
     with pytest.raises(ValueError, match="by another program"):
         ethereal.tune(X, Y, **{**quick, "storage": url})
     (tmp_path / "c.db").write_text("no data base at all, but text")
-    with pytest.raises(ValueError, match=r"c\.db cannot be used"):
+    with pytest.raises(ValueError, match=r"c\.db"):
         ethereal.tune(X, Y, **{**quick, "storage": tmp_path / "c.db"})
-    with pytest.raises(ValueError, match="nosuch://x cannot be used"):
+    with pytest.raises(ValueError, match="nosuch://x"):
         ethereal.tune(X, Y, **{**quick, "storage": "nosuch://x"})
 
 
@@ -271,7 +270,7 @@ def test_storage_of_another_study(tmp_path):
     [
         ({"trials": 0}, "trials is 0"),
         ({"seconds": "10 days"}, "seconds is '10 days'"),
-        ({"folds": 60}, "has 50 training rows. Every class needs 60"),
+        ({"folds": 60}, r"\b50\b.*\b60\b"),
         ({"max_clauses": 2}, "max_clauses is 2"),
         ({"y": Y[:-1]}, r"y has shape \(149,\)"),
         ({"y": np.zeros(150)}, "one class only"),
@@ -378,24 +377,24 @@ def test_command_when_nothing_fits(table, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--flash", "8q"), "flash is '8q'. It must be a number of bytes such as"),
+        (("--flash", "8q"), "flash.*'8q'"),
         (("--time", "10x"), "--time is '10x'"),
         (("--target", "cortex-m9"), "unknown target"),
         (("--dask", "nowhere"), "It must be an address such as"),
         (("--dask", "tcp://127.0.0.1:1", "--workers", 2), "both given"),
-        (("--out", "no/such/folder/m.etm"), "folder no/such/folder is not there"),
+        (("--out", "no/such/folder/m.etm"), "folder no/such/folder"),
     ],
 )
 def test_command_with_bad_options(table, tmp_path, options, message):
     done = run(table, "--label", "kind", "--out", tmp_path / "m.etm", "--trials", 1, *options)
     assert done.exit_code == 1
-    assert message in done.stderr
+    assert re.search(message, done.stderr)
 
 
 def test_one_search_at_a_time_has_a_study(tmp_path):
     where = tmp_path / "t.db"
     first = Storage(where, None, {"data": "a"}, 0)
-    with pytest.raises(ValueError, match=r"another search is at work on the study 'tune' there"):
+    with pytest.raises(ValueError, match=r"another.*'tune'"):
         Storage(where, None, {"data": "a"}, 0)
     other = Storage(where, None, {"data": "b"}, 0)
     assert (first.name, other.name) == ("tune", "tune-2")

@@ -43,25 +43,25 @@ def test_the_epoch_is_chosen(monkeypatch):
         return real(self, X, y, **keywords)
 
     monkeypatch.setattr(EtherealClassifier, "fit", fit)
-    own = task()
-    finish(own, SETUP)
+    finished = task()
+    finish(finished, SETUP)
     rows, validation, machine = fitted[-1]
-    assert rows == len(own.y)
+    assert rows == len(finished.y)
     assert validation is not None
     best = max(r["validation_accuracy"] for r in machine.history_ if r["phase"] == "train")
-    assert (machine.model_.predict(own.X) == own.y).mean() == best
+    assert (machine.model_.predict(finished.X) == finished.y).mean() == best
 
 
 def test_rows_are_set_aside_and_chose_nothing():
-    own = task()
-    assert len(own.y_check) == 120
-    assert len(own.y) == 1080
-    assert own.y_check.mean() == pytest.approx(Y.mean(), abs=0.01)
-    left = {tuple(row) for row in own.X}
-    assert sum(tuple(row) in left for row in own.X_check) <= 2  # equal by chance
-    done, tried = finish(own, SETUP), evaluate(own, SETUP)
+    finished = task()
+    assert len(finished.y_check) == 120
+    assert len(finished.y) == 1080
+    assert finished.y_check.mean() == pytest.approx(Y.mean(), abs=0.01)
+    left = {tuple(row) for row in finished.X}
+    assert sum(tuple(row) in left for row in finished.X_check) <= 2  # equal by chance
+    done, tried = finish(finished, SETUP), evaluate(finished, SETUP)
     assert done.trial_model == tried.model
-    assert done.check == compare(tried.model, done.model, own.X_check, own.y_check)
+    assert done.check == compare(tried.model, done.model, finished.X_check, finished.y_check)
     assert done.check.rows == 120
 
 
@@ -82,10 +82,10 @@ def test_a_final_model_that_is_worse_is_not_handed_over(monkeypatch):
     assert done.check.is_worse
     assert done.check.final < done.check.trial - 0.1
     assert done.fits
-    found = ethereal.tune(X, Y, test=(X[:200], Y[:200]), instructions="100M", **QUICK)
-    assert found.is_trials
-    assert found.check.is_worse
-    assert found.test_accuracy == found.trial_test_accuracy
+    tuned = ethereal.tune(X, Y, test=(X[:200], Y[:200]), instructions="100M", **QUICK)
+    assert tuned.is_trials
+    assert tuned.check.is_worse
+    assert tuned.test_accuracy == tuned.trial_test_accuracy
 
 
 def test_what_counts_as_worse():
@@ -153,7 +153,5 @@ def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
         return classes, counts
 
     monkeypatch.setattr(EmulatedCore, "call_by_row", wrong)
-    with pytest.raises(
-        Disagreement, match=r"layout 'straight' on cortex-m7 gives another class .* on 1 of 64 rows"
-    ):
+    with pytest.raises(Disagreement, match=r"layout 'straight'.*cortex-m7.*\b1\b.*\b64\b"):
         list(on_device(X)(model))

@@ -1,6 +1,7 @@
 """Rows of one person, recording or batch validate together: `groups=` and `--group`."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -56,8 +57,8 @@ def test_accuracy_on_unseen_groups_is_lower(people):
 @pytest.mark.parametrize(
     "groups, folds, message",
     [
-        (np.zeros(400), 2, "groups has 1 different groups. .* 2 or more are needed"),
-        (np.arange(400) % 3, 4, r"3 different groups. .* 4 or more are needed \(folds=4\)"),
+        (np.zeros(400), 2, r"groups.*\b1 different.*\b2\b"),
+        (np.arange(400) % 3, 4, r"\b3 different.*\b4\b.*\(folds=4\)"),
         (np.zeros(399), 2, r"groups has shape \(399,\)"),
     ],
 )
@@ -68,7 +69,7 @@ def test_bad_groups(people, groups, folds, message):
 
 
 def test_a_label_of_one_group_only():
-    with pytest.raises(ValueError, match="all rows of label 1 are in the groups that validate a fold"):
+    with pytest.raises(ValueError, match=r"label 1\b"):
         folds(np.repeat([0, 0, 1], 10), 3, 0.2, 0, np.repeat([0, 1, 2], 10))
 
 
@@ -101,12 +102,12 @@ def test_groups_of_npz_files_count_where_test_rows_are_of_others(people, tmp_pat
     X, y, person = people
     for test, expected in ((person > 7, person[person <= 7].tolist()), (np.arange(400) % 5 == 0, None)):
         np.savez(tmp_path / "people.npz", X=X, y=y, test=test, group=person)
-        found = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups_train
-        assert (None if found is None else found.tolist()) == expected
+        table = split(read_table(str(tmp_path / "people.npz")), 0.2, 0).groups_train
+        assert (None if table is None else table.tolist()) == expected
     np.savez(tmp_path / "people.npz", X=X, y=y, group=person[:-1])
     with pytest.raises(TableError, match=r"group has shape \(399,\)"):
         read_table(str(tmp_path / "people.npz"))
-    with pytest.raises(TableError, match="group= are for tables"):
+    with pytest.raises(TableError, match="group="):
         read_table(str(tmp_path / "people.npz"), TableOptions(group="person"))
 
 
@@ -127,33 +128,33 @@ def test_command(table, tmp_path):
 @pytest.mark.parametrize(
     "options, message",
     [
-        (("--group", "persn"), "--group is 'persn', but there is no such column. Did you mean 'person'?"),
-        (("--group", "state"), "--group and --label are both 'state'"),
+        (("--group", "persn"), "--group.*'persn'.*mean 'person'?"),
+        (("--group", "state"), "--group.*--label.*'state'"),
     ],
 )
 def test_command_with_bad_groups(table, tmp_path, options, message):
     done = run(table, "--label", "state", "--out", tmp_path / "m.etm", "--trials", 1, *options)
     assert done.exit_code == 1
-    assert message in done.stderr
+    assert re.search(message, done.stderr)
 
 
 def test_a_column_of_one_group(tmp_path):
     path = tmp_path / "one.csv"
     path.write_text("a,who,kind\n" + "".join(f"{i},me,{i % 2}\n" for i in range(20)))
-    with pytest.raises(ValueError, match="The column of group= has one value only"):
+    with pytest.raises(ValueError, match=r"group=.*one"):
         split(read_table(str(path), TableOptions("kind", group="who")), 0.2, 0)
     path.write_text("a,who,kind\n1,me,0\n2,,1\n")
     with pytest.raises(TableError, match="line 3: column 'who' is empty"):
         read_table(str(path), TableOptions("kind", group="who"))
-    with pytest.raises(TableError, match="label=, drop= and group= are for files"):
+    with pytest.raises(TableError, match=r"label=, drop=.*group="):
         read_table("digits", TableOptions(group="who"))
 
 
 def test_groups_are_those_of_rows_and_features_have_their_own():
     X, y = np.random.default_rng(1).normal(size=(60, 7)), np.arange(60) % 2
-    with pytest.raises(ValueError, match=r"entry for each of 7 features.* feature_groups"):
+    with pytest.raises(ValueError, match=r"entry.*\b7 features.*feature_groups"):
         ethereal.tune(X, y, groups=[0] * 7, trials=1)
-    with pytest.raises(ValueError, match="groups has 1 different groups"):
+    with pytest.raises(ValueError, match=r"groups.*\b1 different"):
         ethereal.tune(X, y, groups=np.zeros(60), folds=2, trials=1)
     with pytest.raises(ValueError, match="feature"):
         ethereal.tune(X, y, feature_groups=[0] * 6, trials=1)

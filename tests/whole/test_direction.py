@@ -57,7 +57,7 @@ def test_every_forbidden_import_is_found_with_file_and_line(tmp_path, module):
     for text, target in FORBIDDEN[module]:
         path.write_text(path.read_text() + text + "\n")
         expected.append(f"{module}:{len(path.read_text().splitlines())} {name} imports {target}")
-    assert [str(found) for found in layers.offences(tmp_path / "src")] == expected
+    assert [str(offence) for offence in layers.offences(tmp_path / "src")] == expected
 
 
 def test_the_documentation_has_packages_and_layers_in_their_order():

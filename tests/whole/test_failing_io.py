@@ -35,6 +35,6 @@ def test_every_failure_leaves_old_or_new(preloaded, writers, mode):
     environment = {**os.environ, "LD_PRELOAD": str(preloaded)}
     done = subprocess.run(program, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    found = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
-    assert len(found) == writers.count(",") + 1
-    assert all(failed >= errors > 0 for failed, errors, _ in found)
+    counts = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+    assert len(counts) == writers.count(",") + 1
+    assert all(failed >= errors > 0 for failed, errors, _ in counts)

@@ -23,13 +23,10 @@ SCRIPT = Path(__file__).parents[2] / "lab" / "benchmarks" / "faults.py"
 def test_nothing_is_lost(kinds):
     """In a process of its own, which forks: this one may have threads."""
     kills = "2"
-    found = subprocess.run(
-        [sys.executable, str(SCRIPT), "--kills", kills, *kinds],
-        capture_output=True,
-        text=True,
-        timeout=600,
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--kills", kills, *kinds], capture_output=True, text=True, timeout=600
     )
-    assert found.returncode == 0, found.stderr
-    assert [line.split()[0] for line in found.stdout.splitlines()] == list(kinds)
-    if "skipped" in found.stdout:
-        pytest.skip(found.stdout)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(kinds)
+    if "skipped" in done.stdout:
+        pytest.skip(done.stdout)

@@ -60,13 +60,13 @@ def number(cell):
 
 def frontier():
     """Return the mean over seeds of every column, by set, method and size."""
-    found = defaultdict(lambda: defaultdict(list))
+    figures = defaultdict(lambda: defaultdict(list))
     with path_of("frontier.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             for column, value in row.items():
                 if value and column not in ("set", "seed", "method", "size", "layout"):
-                    found[row["set"], row["method"], row["size"]][column].append(float(value))
-    return {key: dict(columns) for key, columns in found.items()}
+                    figures[row["set"], row["method"], row["size"]][column].append(float(value))
+    return {key: dict(columns) for key, columns in figures.items()}
 
 
 LINES = frontier()
@@ -261,5 +261,5 @@ def test_the_tuned_forests_are_those_of_the_recorded_seeds():
                 ]
             assert {line["seed"] for line in lines} == seeds
             for key, column, unit in zip(keys, ("accuracy", "cortex-m7_flash", M7), (0.1, 1, 1), strict=True):
-                found = fmean(float(line[column]) for line in lines)
-                assert abs(number(row[key]) - found) <= 0.55 * unit, (row["set"], key)
+                mean = fmean(float(line[column]) for line in lines)
+                assert abs(number(row[key]) - mean) <= 0.55 * unit, (row["set"], key)

@@ -16,7 +16,7 @@ from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.reading import read as read_rows
 from ethereal.datasets.tables import TableError
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "lab" / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "lab" / "benchmarks"))
 import hostile_files
 
 SHARE = 0.004  # of the large files
@@ -65,7 +65,7 @@ def test_what_is_really_large_is_read_when_the_user_says_so(case, tmp_path, monk
     monkeypatch.setattr(tables, "LEAST", LEAST // 8)
     name, write, _ = hostile_files.CASES[case]
     write(tmp_path / name, SHARE)
-    with pytest.raises(TableError, match=r"content takes more than .* give large=True"):
+    with pytest.raises(TableError, match=r"content.*large=True"):
         read(case, tmp_path / name)
     assert len(read(case, tmp_path / name, large=True).y) > 100
 

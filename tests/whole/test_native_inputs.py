@@ -166,7 +166,7 @@ def test_pruner(data):
 def test_votes_whose_sums_would_overflow():
     booleans, clauses = np.ones((3, 1), bool), (np.array([0], np.int32), np.array([0, 1]))
     votes = np.array([[2**29 + 1, 0]], np.int32)
-    with pytest.raises(ValueError, match="votes of class 0 add up to 536870913 in magnitude"):
+    with pytest.raises(ValueError, match=r"votes.*class 0\b.*\b536870913\b"):
         _native.Pruner(
             booleans, np.array([0], np.int32), np.ones((3, 2), np.float32), *clauses, votes, 1.0, 0
         )

@@ -332,8 +332,8 @@ def test_measure_compares_with_the_rows_as_they_were_read():
 @pytest.mark.parametrize(
     "values, words_",
     [
-        (1.7e12 + 20.0 * np.arange(100), r"feature 'ms' .* all the same number in float32"),
-        (np.where(np.arange(100) % 2, 1e300, 2e300), r"feature 'ms' .* all the same number in float32"),
+        (1.7e12 + 20.0 * np.arange(100), "feature 'ms'.*float32"),
+        (np.where(np.arange(100) % 2, 1e300, 2e300), "feature 'ms'.*float32"),
     ],
 )
 def test_a_feature_of_which_float32_leaves_nothing_is_refused(values, words_):
@@ -346,8 +346,8 @@ def test_a_feature_of_which_float32_leaves_nothing_is_refused(values, words_):
 @pytest.mark.parametrize(
     "values, words_",
     [
-        (1.7e12 + 2e4 * np.arange(100), r"x1 has 100 different values up to .* keeps \d+"),
-        (2**60 + (np.arange(100) << 33), r"x1 has 100 different values up to .* keeps \d+"),
+        (1.7e12 + 2e4 * np.arange(100), r"x1.*\b100 different.*\d+"),
+        (2**60 + (np.arange(100) << 33), r"x1.*\b100 different.*\d+"),
         (np.r_[np.arange(99.0), 1e300], "x1 has 1 values beyond 3.4e38"),
     ],
 )
@@ -370,9 +370,7 @@ def test_integers_that_are_too_coarse_are_counted(tmp_path):
     X = rng.normal(size=(500, 2)) * [1, 1000]
     y = (X[:, 0] + X[:, 1] / 1000 > 0).astype(int)
     model = EtherealClassifier.paper(40, 10, 3.0, epochs=3, random_state=0).fit(X, y).model_
-    with pytest.warns(
-        UserWarning, match=r"int8 rounds thresholds of .* \d+ of the 500 rows given get another"
-    ):
+    with pytest.warns(UserWarning, match=r"int8.*\d+.*\b500\b"):
         folder = export.c(model, tmp_path / "c", name="m", input="int8", rows=X)
     done = subprocess.run(["make", "-s"], cwd=folder, capture_output=True, text=True)  # golden rows agree
     assert done.returncode == 0, done.stderr

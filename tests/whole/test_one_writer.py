@@ -81,10 +81,10 @@ def test_reading_is_none():
 
 
 def test_no_other_module_writes():
-    found = {
+    places = {
         f"{name}:{line}"
         for file in SOURCE.rglob("*.py")
         if (name := file.relative_to(SOURCE).as_posix()) not in MAY_WRITE
         for line in offences(file.read_text(encoding="utf-8"))
     }
-    assert found == set()
+    assert places == set()

@@ -17,11 +17,11 @@ TESTS = sorted({code for code in re.findall(r"`([^`]+)`", TEXT) if code.startswi
 
 def parse(command):
     """Parse a command line as the shell would, options and their values included, and run nothing."""
-    found = typer.main.get_command(app)
+    group = typer.main.get_command(app)
     arguments = shlex.split(command)[1:]
-    while hasattr(found, "commands") and arguments:
-        found, arguments = found.commands[arguments[0]], arguments[1:]
-    found.make_context(found.name, arguments)
+    while hasattr(group, "commands") and arguments:
+        group, arguments = group.commands[arguments[0]], arguments[1:]
+    group.make_context(group.name, arguments)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

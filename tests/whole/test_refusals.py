@@ -43,8 +43,8 @@ class Value:
 
 
 def _or() -> Model:
-    own = PLAIN.clauses
-    return PLAIN._with(clauses=Clauses._trusted(own.literals, own.offsets, own.weights, 2, "or"))
+    clause = PLAIN.clauses
+    return PLAIN._with(clauses=Clauses._trusted(clause.literals, clause.offsets, clause.weights, 2, "or"))
 
 
 STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes))}

@@ -65,15 +65,15 @@ def hashes(name):
 def _windows(sound=False):
     """A model of raw windows, of movement or of sound, and its windows."""
     if sound:
-        own, samples = (
+        extractor, samples = (
             WindowFeatures({"mel": ["axes"]}, axes=("sound",), rate=16000),
             hard_windows(2048, 1, 3),
         )
     else:
         axes, units = ("ax", "ay", "az", "gx", "gy", "gz"), ("g", "g", "g", "dps", "dps", "dps")
-        own = everything(axes=axes, rate=50, scale=(16384,) * 3 + (131,) * 3, units=units)
+        extractor = everything(axes=axes, rate=50, scale=(16384,) * 3 + (131,) * 3, units=units)
         samples = hard_windows(64)
-    return model_of(own.fit(samples), samples), samples
+    return model_of(extractor.fit(samples), samples), samples
 
 
 def _learning(model, **options):
@@ -158,15 +158,15 @@ def _hash(files):
 
 def part_hashes(part):
     """Hashes of programs with a part, and of all projects of each."""
-    found = {}
+    hashes = {}
     for name, program in PARTS[part]():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             sizes = (program.flash_bytes, program.ram_bytes, program.costs.stack_bytes, program.entry_points)
-            found[name] = {"C": _hash(program.files), "sizes": _hash({"": json.dumps(sizes)})}
+            hashes[name] = {"C": _hash(program.files), "sizes": _hash({"": json.dumps(sizes)})}
             for project in PROJECTS:
-                found[name][project] = _hash(project_files(project, program))
-    return found
+                hashes[name][project] = _hash(project_files(project, program))
+    return hashes
 
 
 def package_hashes():
@@ -186,12 +186,12 @@ def package_hashes():
             {"learn": "bias", "classes": 1, "anchors": (X[:9], model.predict(X[:9])), "margin": 2},
         ),
     }
-    found = {}
-    for name, (own, options) in packages.items():
+    hashes = {}
+    for name, (packed, options) in packages.items():
         with tempfile.TemporaryDirectory() as parent:
-            folder = micropython(own, Path(parent) / "out", name="tiny", **options)
-            found[name] = _hash({path.name: path.read_bytes() for path in folder.glob("[!.]*")})
-    return found
+            folder = micropython(packed, Path(parent) / "out", name="tiny", **options)
+            hashes[name] = _hash({path.name: path.read_bytes() for path in folder.glob("[!.]*")})
+    return hashes
 
 
 @pytest.mark.parametrize("part", PARTS)

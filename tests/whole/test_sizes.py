@@ -23,17 +23,19 @@ MANY_ARGUMENTS = {
 
 def _modules() -> list[Path]:
     native = (ROOT / "src/ethereal/native").glob("*.[ch]pp")
-    # Not the environments of rivals, which the benchmark makes in a hidden folder.
+    # Not the environments of baselines, which the benchmark makes in a hidden folder.
     benchmarks = (ROOT / "lab/benchmarks").glob("[!.]*/*.py"), (ROOT / "lab/benchmarks").glob("*.py")
-    return [*(ROOT / "src").rglob("*.py"), *native, *(path for found in benchmarks for path in found)]
+    return [*(ROOT / "src").rglob("*.py"), *native, *(path for paths in benchmarks for path in paths)]
 
 
 @functools.cache
 def _all_functions() -> list[tuple[str, str, int, int]]:
     """Return module, name, lines and arguments of every function."""
-    own = ROOT / "src"
+    folder_there = ROOT / "src"
     return [
-        (str(p.relative_to(own)), *found) for p in own.rglob("*.py") for found in _functions(p.read_text())
+        (str(p.relative_to(folder_there)), *function)
+        for p in folder_there.rglob("*.py")
+        for function in _functions(p.read_text())
     ]
 
 
@@ -45,8 +47,8 @@ def _functions(text: str) -> Iterator[tuple[str, int, int]]:
         first = node.body[0]
         documented = ast.get_docstring(node) is not None
         n_docstring = first.end_lineno - first.lineno + 1 if documented else 0  # type: ignore[operator]
-        own = node.args
-        names = [a.arg for a in (*own.posonlyargs, *own.args, *own.kwonlyargs)]
+        arguments = node.args
+        names = [a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
         n_lines = node.end_lineno - node.lineno + 1 - n_docstring  # type: ignore[operator]
         yield node.name, n_lines, len(names) - (names[:1] in (["self"], ["cls"]))
 
@@ -58,12 +60,12 @@ def test_no_module_is_longer_than_a_reader_can_hold():
 
 @pytest.mark.parametrize("limit", ["lines", "arguments"])
 def test_functions_are_short_and_signatures_can_be_read(limit):
-    found = {
+    too_much = {
         f"{module}:{name}"
         for module, name, n_lines, n_arguments in _all_functions()
         if (n_lines > MOST_BODY if limit == "lines" else n_arguments > MOST_ARGUMENTS)
     }
-    assert found == (set() if limit == "lines" else MANY_ARGUMENTS)
+    assert too_much == (set() if limit == "lines" else MANY_ARGUMENTS)
 
 
 def test_the_count_leaves_out_docstrings_and_self():

@@ -71,9 +71,11 @@ def test_a_branch_that_no_row_reaches_is_found(tmp_path):
     program = make_program(model, "straight", name="m")
     missing = []
     for name, rows in (("all", [[i >> b & 1 for b in range(4)] for i in range(16)]), ("one", [[0, 1, 0, 1]])):
-        found = mcdc.Found()
-        mcdc.measure(case_of_rows(name, program, rows), tmp_path / name, found)
-        outcomes = [n > 0 for place, counts in found.branches.items() for n in counts if "et_sum" in place[1]]
+        coverage = mcdc.Found()
+        mcdc.measure(case_of_rows(name, program, rows), tmp_path / name, coverage)
+        outcomes = [
+            n > 0 for place, counts in coverage.branches.items() for n in counts if "et_sum" in place[1]
+        ]
         missing.append((len(outcomes), outcomes.count(False)))
     assert missing[0] == (missing[1][0], 0)
     assert missing[1][1] > 0

@@ -47,11 +47,7 @@ def interpreter() -> Path:
 
 
 def train(
-    bits: NDArray[np.bool_],
-    codes: NDArray[np.intp],
-    n_classes: int,
-    n_units: int,
-    **options: float,
+    bits: NDArray[np.bool_], codes: NDArray[np.intp], n_classes: int, n_units: int, **options: float
 ) -> tuple[NDArray[np.int8], NDArray[np.int32], NDArray[np.int8]]:
     """Return hidden weights, thresholds and output weights of a `BinaryNetwork`. The options need a seed."""
     python = interpreter()

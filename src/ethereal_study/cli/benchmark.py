@@ -58,7 +58,7 @@ Data = Annotated[
 @benchmark.command()
 @grouped
 def train(
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs. The time of all counts.")] = 2,
     repeats: Repeats = 3,
@@ -81,25 +81,15 @@ def train(
 
     if memory:  # once is enough. The memory of an evaluation would count, too.
         set_names, epochs, repeats, threads = "mnist", 1, 1, "1"
-    _run(
-        set_names,
-        own,
-        _entries(threads, baselines, among=BASELINES),
-        train_table,
-        epochs=epochs,
-        repeats=repeats,
-        n_clauses=MEMORY_CLAUSES if memory else None,
-        evaluate=not memory,
-        max_rows=rows,
-        folder=data,
-        as_json=as_json,
-    )
+    work = {"epochs": epochs, "repeats": repeats, "n_clauses": MEMORY_CLAUSES if memory else None}
+    entries = _entries(threads, baselines, BASELINES)
+    _run(set_names, files, entries, train_table, rows, data, as_json, **work, evaluate=not memory)
 
 
 @benchmark.command()
 @grouped
 def predict(
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     set_names: Sets = "mnist,emg,har,sports",
     epochs: Annotated[int, typer.Option(min=1, help="Epochs trained before, not timed.")] = 5,
     repeats: Repeats = 3,
@@ -115,26 +105,15 @@ def predict(
     """Predict the test rows from a Boolean matrix with each library's own trained machine, and a forest."""
     from ethereal_study.speed.compare import predict_table
 
-    _run(
-        set_names,
-        own,
-        _entries(threads, baselines, among=(*BASELINES, FOREST)),
-        predict_table,
-        epochs=epochs,
-        repeats=repeats,
-        n_clauses=None,
-        evaluate=False,
-        predict_rows=predict_rows,
-        max_rows=rows,
-        folder=data,
-        as_json=as_json,
-    )
+    work = {"epochs": epochs, "repeats": repeats, "evaluate": False, "predict_rows": predict_rows}
+    entries = _entries(threads, baselines, (*BASELINES, FOREST))
+    _run(set_names, files, entries, predict_table, rows, data, as_json, **work)
 
 
 @benchmark.command()
 @grouped
 def device(
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     set_names: Sets = "all",
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs. Default: the study's.")] = None,
     jobs: Annotated[int, typer.Option(help="Processes. -1 is one per core.")] = -1,
@@ -151,9 +130,9 @@ def device(
         from ethereal_study.cli.study import Job, chosen_sets
         from ethereal_study.settings import SETTINGS
 
-        usual = [name for name in SETTINGS if name != "mnist"]
-        set_names = with_own_sets(set_names, own, out / "sets")
+        set_names = with_own_sets(set_names, files, out / "sets")
         named = [] if set_names == "all" else chosen_sets(set_names, list(SETTINGS))
+        usual = [name for name in SETTINGS if name != "mnist"]
         job = Job(epochs=epochs, jobs=jobs, out=out, as_json=as_json)
         names = job.at_hand(named or usual, strict=bool(named))
         if not names:
@@ -162,7 +141,7 @@ def device(
         job.print_json()
 
 
-def _entries(threads: str, baselines: str, *, among: tuple[str, ...]) -> list[Entry]:
+def _entries(threads: str, baselines: str, among: tuple[str, ...]) -> list[Entry]:
     """Read who takes part, and set up the environments of the baselines."""
     progress = console(stderr=True)
     try:
@@ -189,10 +168,9 @@ def _entries(threads: str, baselines: str, *, among: tuple[str, ...]) -> list[En
 
 def _run(
     set_names: str,
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     entries: list[Entry],
     table: Callable[[Comparison], Table],
-    *,
     max_rows: int | None,
     folder: Path | None,
     as_json: bool,
@@ -206,7 +184,7 @@ def _run(
     comparisons: list[Comparison] = []
     with TemporaryDirectory(prefix="ethereal-sets-") as kept:
         with reported():
-            named = with_own_sets(set_names, own, Path(kept)).split(",")
+            named = with_own_sets(set_names, files, Path(kept)).split(",")
         names = list(sets.SHAPES) if set_names == "all" else [name.strip() for name in named]
         for name in names:
             with reported():  # a damaged file

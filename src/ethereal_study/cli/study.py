@@ -44,20 +44,6 @@ class Part(str, Enum):
     all = "all"
 
 
-class ProtocolName(str, Enum):
-    """How an epoch is chosen."""
-
-    honest = "honest"
-    paper = "paper"
-
-
-class Networks(str, Enum):
-    """Who trains the binarized networks."""
-
-    own = "own"
-    larq = "larq"
-
-
 @dataclass
 class Job:
     """One call: makes parts, writes their files and shows them."""
@@ -65,13 +51,13 @@ class Job:
     protocol: Any = option(
         "honest",
         "Rows that choose the epoch: honest takes training rows, paper takes test rows.",
-        kind=ProtocolName,
+        kind=Enum("ProtocolName", {"honest": "honest", "paper": "paper"}, type=str),
     )
     epochs: int | None = option(None, "Epochs of machines and networks. Default: the study's.")
     bnn: Any = option(
         "own",
         "Trainer of the networks of table2: own is this package's, larq the study's (make bnn-venv).",
-        kind=Networks,
+        kind=Enum("Networks", {"own": "own", "larq": "larq"}, type=str),
     )
     digit: int = option(2, "Digit whose negated literals mnist draws, 0 to 9. The paper has 2.")
     jobs: int = option(-1, "Processes. -1 is one per core.")
@@ -121,19 +107,16 @@ class Job:
         """
         from ethereal import datasets
         from ethereal.datasets.catalogue import Unreachable
-        from ethereal_study.additions import ADDED
+        from ethereal_study.additions import ADDED, path_of
 
         at_hand: list[str] = []
         reason, beyond = "", []
         for name in names:
-            if name in ADDED.sets:
-                at_hand.append(name)
-                continue
-            if reason and datasets.status(name).path is None:
+            if reason and name not in ADDED.sets and datasets.status(name).path is None:
                 beyond.append(name)
                 continue
             try:
-                datasets.fetch(name)
+                path_of(name)
                 at_hand.append(name)
             except datasets.DatasetError as error:
                 if strict:
@@ -145,12 +128,6 @@ class Job:
         if beyond:
             say(f"{', '.join(beyond)} left out: {reason}", err=True)
         return at_hand
-
-    def table1(self, names: list[str]) -> None:
-        """Sets and settings."""
-        from ethereal_study import tables
-
-        self.show(tables.table1(names, self.protocol))
 
     def table2(self, names: list[str], seeds: int, baseline_seeds: int) -> None:
         """Accuracy and includes, sizes, speed."""
@@ -170,20 +147,19 @@ class Job:
         from ethereal_study.interpreted import INTERPRETED
 
         # First the models, so that each is trained once.
-        if self.micropython:
-            self.results([(names, MACHINES, 1)])
-            made = tables.table3_interpreted(self.results([(names, INTERPRETED, 1)]), self.protocol)
-        else:
-            self.results([(names, (*MACHINES, "forest"), 1)])
-            made = tables.table3(self.results([(names, BOARD, 1)]), self.protocol)
-        self.show(made)
+        self.results([(names, MACHINES if self.micropython else (*MACHINES, "forest"), 1)])
+        make, methods = (
+            (tables.table3_interpreted, INTERPRETED) if self.micropython else (tables.table3, BOARD)
+        )
+        self.show(make(self.results([(names, methods, 1)]), self.protocol))
 
     def frontier(self, names: list[str], seeds: int) -> None:
         """Accuracy against flash and instructions, beside forests, boosted trees and the paper's scan."""
         from ethereal_study import frontier_pages
         from ethereal_study.frontier import by_seed, grids
 
-        self._require_honest()
+        if self.protocol != "honest":
+            raise ValueError("--protocol is paper, but here test rows choose nothing. Leave it out")
         by_set, tables = by_seed(self.results(grids(names, seeds))), {}
         self.write(frontier_pages.every_seed(by_set), "csv")
         for name, of_seeds in by_set.items():
@@ -191,10 +167,6 @@ class Job:
             self.show(table)
             self.draw(frontier_pages.figure(name, table), table.name)
         self.show(frontier_pages.goals_table(tables))
-
-    def _require_honest(self) -> None:
-        if self.protocol != "honest":
-            raise ValueError("--protocol is paper, but here test rows choose nothing. Leave it out")
 
     def device(self, names: list[str]) -> None:
         """Layouts of the ETHEREAL machines on the core, beside what they are compared with."""
@@ -296,7 +268,7 @@ class Job:
 def study(
     part: Annotated[Part, typer.Argument(help="What to make.")],
     job: Job,
-    own: OwnSetOptions,
+    files: OwnSetOptions,
     where: ClusterOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Seeds per machine: mean and spread.")] = 5,
     baseline_seeds: Annotated[
@@ -309,7 +281,6 @@ def study(
             "those of the part."
         ),
     ] = "",
-    rival_seeds: Annotated[int | None, typer.Option(min=0, hidden=True)] = None,  # the old name
 ) -> None:
     """Make the paper's tables and figures: table1, table2 (with sizes and speed), table3 (on the board),
     tradeoff, mnist, or all. Or make frontier: accuracy against flash and instructions, beside forests,
@@ -320,28 +291,20 @@ def study(
     cluster (--dask, --workers). A file among the sets is a table of your own, which is trained by the options
     for files. Tables go to OUT as Markdown, CSV and JSON, figures as PNG and SVG.
     """
-    if rival_seeds is not None:
-        say("note: --rival-seeds is called --baseline-seeds now.", err=True)
-        baseline_seeds = rival_seeds
     with reported(), ExitStack() as closing:
+        from ethereal_study import tables
         from ethereal_study.settings import SETTINGS
 
-        usual_names = list(SETTINGS)
-        sets = with_own_sets(sets, own, job.out / "sets")
-        named = chosen_sets(sets, list(SETTINGS))
+        # The paper's tables have all sets but mnist, which has figures of its own.
+        usual = [name for name in SETTINGS if name != "mnist" or part == Part.frontier]
+        named = chosen_sets(with_own_sets(sets, files, job.out / "sets"), list(SETTINGS))
         if where.is_asked:
             job.workers = closing.enter_context(where.open())
-        # The paper's tables have all sets but mnist, which has figures of its own.
-        usual = [name for name in usual_names if name != "mnist" or part == Part.frontier]
         with continued_later():
             job.require(part)
-            names = []
-            if part != Part.mnist:
-                names = job.at_hand(named or usual, strict=bool(named))
-                if not names:
-                    raise ValueError("No data set is at hand. `ethereal datasets` tells how to get one")
+            names = [] if part == Part.mnist else job.at_hand(named or usual, strict=bool(named))
             if part in (Part.table1, Part.all):
-                job.table1(names)
+                job.show(tables.table1(names, job.protocol))
             if part in (Part.table2, Part.all):
                 job.table2(names, seeds, baseline_seeds)
             if part in (Part.table3, Part.all):

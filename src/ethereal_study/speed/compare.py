@@ -153,39 +153,38 @@ def compare(
     return Comparison(rows, n_clauses, epochs, results, failures)
 
 
-_WHO = ("library", "threads")
-
-
 def train_table(comparison: Comparison) -> Table:
     """Training: rows/s, beside ethereal on one thread, accuracy, includes per clause, memory."""
-    head = ("rows/s", "than ethereal", "accuracy %", "includes", "peak MB")
-    rows = [
-        (
-            *_who(result),
-            f"{result.rows_per_second:,.0f}",
-            _ratio(comparison, result, lambda r: r.rows_per_second),
-            _percent(result.accuracy),
-            f"{result.answers[-1].includes_per_clause[-1]:.2f}",
-            f"{result.peak_bytes / 1e6:,.0f}" if result.peak_bytes else "",  # unknown off Linux
-        )
-        for result in comparison.results
-    ]
-    return table_of(_title(comparison, f"training, {comparison.epochs} epochs"), (*_WHO, *head), rows)
+    more: dict[str, Callable[[Result], str]] = {
+        "includes": lambda r: f"{r.answers[-1].includes_per_clause[-1]:.2f}",
+        "peak MB": lambda r: f"{r.peak_bytes / 1e6:,.0f}" if r.peak_bytes else "",  # unknown off Linux
+    }
+    what = f"training, {comparison.epochs} epochs"
+    return _table(comparison, what, lambda r: r.rows_per_second, more)
 
 
 def predict_table(comparison: Comparison) -> Table:
     """Prediction from Boolean rows: rows/s, beside ethereal on one thread, accuracy."""
-    rows = [
-        (
-            *_who(result),
-            f"{result.predict_rows_per_second:,.0f}",
-            _ratio(comparison, result, lambda r: r.predict_rows_per_second),
-            _percent(result.accuracy),
-        )
-        for result in comparison.results
-    ]
-    title = _title(comparison, f"prediction after {comparison.epochs} epochs")
-    return table_of(title, (*_WHO, "rows/s", "than ethereal", "accuracy %"), rows)
+    what = f"prediction after {comparison.epochs} epochs"
+    return _table(comparison, what, lambda r: r.predict_rows_per_second, {})
+
+
+def _table(
+    comparison: Comparison,
+    what: str,
+    speed: Callable[[Result], float],
+    more: dict[str, Callable[[Result], str]],
+) -> Table:
+    columns: dict[str, Callable[[Result], str]] = {
+        "library": lambda r: f"{r.answers[-1].library} {r.answers[-1].version}",
+        "threads": lambda r: str(r.entry.threads),
+        "rows/s": lambda r: f"{speed(r):,.0f}",
+        "than ethereal": lambda r: _ratio(comparison, r, speed),
+        "accuracy %": lambda r: "" if r.accuracy is None else f"{100 * r.accuracy:.2f}",
+        **more,
+    }
+    rows = [tuple(text(result) for text in columns.values()) for result in comparison.results]
+    return table_of(_title(comparison, what), tuple(columns), rows)
 
 
 def _title(comparison: Comparison, what: str) -> str:
@@ -195,15 +194,6 @@ def _title(comparison: Comparison, what: str) -> str:
         f"{len(rows.X_train):,} x {rows.n_booleans} Booleans, {rows.n_classes} classes, "
         f"{comparison.n_clauses} clauses per class, T {shape.settings.T}, s {shape.settings.s:g}"
     )
-
-
-def _who(result: Result) -> tuple[str, str]:
-    last = result.answers[-1]
-    return f"{last.library} {last.version}", str(result.entry.threads)
-
-
-def _percent(share: float | None) -> str:
-    return "" if share is None else f"{100 * share:.2f}"
 
 
 def _ratio(comparison: Comparison, result: Result, speed: Callable[[Result], float]) -> str:

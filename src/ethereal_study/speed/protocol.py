@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -67,8 +67,7 @@ def run(
     python: str | Path, adapter: Path, request: Request, *, trains_epochs: bool = True, timeout: float = 3600
 ) -> Answer:
     """Run one baseline in a process of its own and return its checked answer."""
-    environment = dict(os.environ)
-    environment.update({name: str(request.threads) for name in THREAD_VARIABLES})
+    environment = os.environ | {name: str(request.threads) for name in THREAD_VARIABLES}
     try:
         done = subprocess.run(
             [str(python), "-I", str(RUNNER), str(adapter)],
@@ -83,7 +82,8 @@ def run(
     except OSError as error:
         raise RunnerError(f"{adapter.name} could not be started with {python}: {error}") from error
     if done.returncode != 0:
-        raise RunnerError(f"{adapter.name} ended with code {done.returncode}:\n{_last_lines(done.stderr, 8)}")
+        last = "\n".join(done.stderr.strip().splitlines()[-8:])
+        raise RunnerError(f"{adapter.name} ended with code {done.returncode}:\n{last}")
     return check_answer(done.stdout, request, trains_epochs=trains_epochs)
 
 
@@ -104,61 +104,33 @@ def check_answer(text: str, request: Request, *, trains_epochs: bool = True) -> 
     for name in ("library", "version"):
         if not isinstance(answer[name], str) or not answer[name]:
             raise RunnerError(f"{name} is {answer[name]!r}, not a text")
-
-    epochs = request.epochs if trains_epochs else 0
-    seconds = [
-        _number(answer, "seconds", low=1e-9, entry=i) for i in range(_length(answer, "seconds", epochs))
-    ]
-    includes = [
-        _number(answer, "includes_per_clause", low=0.0, high=2.0 * request.n_booleans, entry=i)
-        for i in range(_length(answer, "includes_per_clause", epochs))
-    ]
-    accuracy: list[float | None] = []
-    for i in range(_length(answer, "accuracy", epochs)):
-        if (answer["accuracy"][i] is None) == request.evaluate:
-            raise RunnerError(
-                f"accuracy of epoch {i + 1} is {answer['accuracy'][i]}: evaluate is {request.evaluate}"
-            )
-        accuracy.append(_number(answer, "accuracy", low=0.0, high=1.0, entry=i) if request.evaluate else None)
-    cores = _number(answer, "cores_used", low=0.0)
+    epochs, checked = request.epochs if trains_epochs else 0, dict[str, Any]()
+    limits = {"seconds": (1e-9, math.inf), "includes_per_clause": (0.0, 2.0 * request.n_booleans)}
+    for name, (low, high) in (limits | {"accuracy": (0.0, 1.0)}).items():
+        values, is_unasked = answer[name], name == "accuracy" and not request.evaluate
+        if not isinstance(values, Sequence) or len(values) != epochs:
+            raise RunnerError(f"{name} is {values!r}; a list of {epochs} entries is needed, one per epoch")
+        for i, value in enumerate(values):
+            if name == "accuracy" and (value is None) == request.evaluate:
+                raise RunnerError(f"{name} of epoch {i + 1} is {value}: evaluate is {request.evaluate}")
+        numbers = (_number(value, f"{name} of epoch {i + 1}", low, high) for i, value in enumerate(values))
+        checked[name] = tuple(values if is_unasked else numbers)
+    checked["cores_used"] = cores = _number(answer["cores_used"], "cores_used")
     if cores > request.threads + CORES_TOLERANCE:
         raise RunnerError(f"{answer['library']} used {cores:.2f} cores; {request.threads} allowed")
-    rate = _number(answer, "predict_rows_per_second", low=1e-9) if request.predict_rows else None
-    share = _number(answer, "predict_accuracy", low=0.0, high=1.0) if request.predict_rows else None
-    return Answer(
-        library=answer["library"],
-        version=answer["version"],
-        seconds=tuple(seconds),
-        accuracy=tuple(accuracy),
-        includes_per_clause=tuple(includes),
-        cores_used=cores,
-        start_bytes=int(_number(answer, "start_bytes", low=0.0)),
-        peak_bytes=int(_number(answer, "peak_bytes", low=0.0)),
-        predict_rows_per_second=rate,
-        predict_accuracy=share,
-    )
+    for name in ("start_bytes", "peak_bytes"):
+        checked[name] = int(_number(answer[name], name))
+    for name, low, high in (("predict_rows_per_second", 1e-9, math.inf), ("predict_accuracy", 0.0, 1.0)):
+        checked[name] = _number(answer[name], name, low, high) if request.predict_rows else None
+    return Answer(**(answer | checked))
 
 
-def _length(answer: Mapping[str, Any], name: str, length: int) -> int:
-    if not isinstance(answer[name], Sequence) or len(answer[name]) != length:
-        raise RunnerError(f"{name} is {answer[name]!r}; a list of {length} entries is needed, one per epoch")
-    return length
-
-
-def _number(
-    answer: Mapping[str, Any], name: str, *, low: float, high: float = math.inf, entry: int | None = None
-) -> float:
-    value = answer[name] if entry is None else answer[name][entry]
-    where = name if entry is None else f"{name} of epoch {entry + 1}"
+def _number(value: Any, where: str, low: float = 0.0, high: float = math.inf) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         raise RunnerError(f"{where} is {value!r}, not a finite number")
     if not low <= value <= high:
         raise RunnerError(f"{where} is {value}; it must lie between {low:g} and {high:g}")
     return float(value)
-
-
-def _last_lines(text: str, count: int) -> str:
-    return "\n".join(text.strip().splitlines()[-count:])
 
 
 @dataclass(frozen=True)
@@ -197,11 +169,10 @@ def can_be_set_up() -> bool:
 
 
 def baselines_folder() -> Path:
-    """Find `lab/benchmarks/rivals` of the source tree: baselines are not a part of the installed package."""
-    candidates = (Path.cwd(), Path(__file__).resolve().parents[3])
-    for root in candidates:
-        if (root / "lab" / "benchmarks" / "rivals").is_dir():
-            return root / "lab" / "benchmarks" / "rivals"
+    """Find `lab/benchmarks/baselines` of the source tree. The installed package does not have it."""
+    for root in (Path.cwd(), Path(__file__).resolve().parents[3]):
+        if (folder := root / "lab" / "benchmarks" / "baselines").is_dir():
+            return folder
     raise FileNotFoundError(
         "The other libraries are only set up in a clone of the project, and this folder is not one. Run the "
         "benchmark in a clone, or without them: --baselines none"

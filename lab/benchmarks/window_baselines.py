@@ -1,6 +1,6 @@
 """Forests and boosted trees on features of windows: their cost from sample to label (lab/notes/windows.md).
 
-python lab/benchmarks/window_rivals.py har.npz gesture.npz fsdd.npz watch.npz --out window-rivals.jsonl
+python lab/benchmarks/window_baselines.py har.npz gesture.npz fsdd.npz watch.npz --out window-baselines.jsonl
 
 The features are those of all kernels that `windows.py` offers. Trees become C as
 `ethereal_study.baselines` says, and are executed on an emulated Cortex-M7, whose flash is no limit there. The
@@ -32,12 +32,12 @@ _PLENTY = 1 << 20  # bytes of RAM
 
 
 def priced(path: Path, name: str) -> dict[str, Any]:
-    """Return accuracy and cost of one rival on a set."""
+    """Return accuracy and cost of one baseline on a set."""
     with np.load(path, allow_pickle=False) as file:
         data = dict(file)
     axes, test, y = [str(n) for n in data["axis_names"]], data["test"], data["y"]
-    own = WindowFeatures(PLANS[path.stem].kernels, axes=axes, rate=float(data["rate"]))
-    F = own.fit_transform(data["X"])
+    extractor = WindowFeatures(PLANS[path.stem].kernels, axes=axes, rate=float(data["rate"]))
+    F = extractor.fit_transform(data["X"])
     some = np.flatnonzero(~test)
     if name in FORESTS:
         grown = RandomForestClassifier(random_state=0, **FORESTS[name]).fit(F[some], y[some])
@@ -47,7 +47,7 @@ def priced(path: Path, name: str) -> dict[str, Any]:
         rounds, leaves = BOOSTED[name]
         grown = baselines.train_boosted(F[some], y[some], rounds, leaves, 0)
         program_of, nodes = baselines.boosted, int(grown.booster_.trees_to_dataframe().shape[0])
-    line: dict[str, Any] = {"set": path.stem, "rival": name, "nodes": nodes}
+    line: dict[str, Any] = {"set": path.stem, "baseline": name, "nodes": nodes}
     line["accuracy"] = float(grown.score(F[test], y[test]))
     answers = program_of(grown, F[test])
     line["exported"] = float((grown.classes_[answers.expected] == y[test]).mean())
@@ -55,7 +55,7 @@ def priced(path: Path, name: str) -> dict[str, Any]:
     rows = program_of(grown, F[test][:MEASURED_WINDOWS])
     trees, features = (
         execute(program, chip, ram_bytes=_PLENTY)
-        for program in (rows, features_program(own.front_end_, windows))
+        for program in (rows, features_program(extractor.front_end_, windows))
     )
     line["agreement"] = float((trees.classes == rows.expected).mean())
     line["flash"] = sum(one.elf.code_bytes + one.elf.table_bytes for one in (trees, features))
@@ -69,11 +69,11 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("files", type=Path, nargs="+", help="npz files as raw_windows.py says")
-    parser.add_argument("--out", type=Path, default=Path("window-rivals.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("window-baselines.jsonl"))
     parser.add_argument("--only", choices=ALL, nargs="+", default=list(ALL))
     args = parser.parse_args()
     lines = [json.loads(text) for text in args.out.read_text().splitlines()] if args.out.exists() else []
-    known = {(line["set"], line["rival"]) for line in lines}
+    known = {(line["set"], line["baseline"]) for line in lines}
     for path in args.files:
         for name in args.only:
             if (path.stem, name) in known:

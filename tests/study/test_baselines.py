@@ -87,10 +87,10 @@ def test_the_forest_takes_missing_values_and_any_labels():
         (lambda: ForestClassifier(trees=()).fit(X, Y), "trees is empty"),
         (lambda: ForestClassifier(depths=(0,)).fit(X, Y), r"depths\[0\] is 0"),
         (lambda: ForestClassifier(cv=1).fit(X, Y), "cv is 1"),
-        (lambda: ForestClassifier(cv=200).fit(X, Y), "cv is 200.*rarest class"),
+        (lambda: ForestClassifier(cv=200).fit(X, Y), "cv.*200.*rarest"),
         (lambda: ForestClassifier().fit(X, np.zeros(300)), "one class only"),
         (lambda: ForestClassifier((3,), (2,)).fit(X, Y).predict(X[:, :3]), "3 features"),
-        (lambda: BNNClassifier().fit(X, Y), "X must be Booleans.*Booleanizer"),
+        (lambda: BNNClassifier().fit(X, Y), "X.*Booleans.*Booleanizer"),
         (lambda: BNNClassifier().fit(X > 0, np.zeros(300)), "one class only"),
         (lambda: BNNClassifier(0).fit(X > 0, Y), "n_units is 0"),
         (lambda: BNNClassifier(epochs=0).fit(X > 0, Y), "epochs is 0"),
@@ -112,8 +112,8 @@ def test_boosted_trees_answer_on_the_core_as_on_the_host(n_classes):
     program = boosted(trees, X)
     np.testing.assert_array_equal(program.expected, trees.predict(X))
     for target in ("cortex-m7", "cortex-m0plus"):
-        found = execute(program, find_target(target), ram_bytes=1 << 20)
-        assert (found.classes == program.expected).mean() > 0.99  # thresholds and leaves are rounded
+        measured = execute(program, find_target(target), ram_bytes=1 << 20)
+        assert (measured.classes == program.expected).mean() > 0.99  # thresholds and leaves are rounded
 
 
 @pytest.mark.parametrize(("n_classes", "n_trees", "depth"), [(2, 3, 2), (3, 6, 4)])
@@ -168,7 +168,7 @@ def test_boosted_trees_say_what_is_missing(monkeypatch):
 
 
 def test_another_form_of_boosted_code_is_refused():
-    with pytest.raises(ValueError, match=r"another form than expected.*m2cgen 0\.10"):
+    with pytest.raises(ValueError, match=r"another.*expected.*m2cgen 0\.10"):
         integer_code("double var0; output = var0; }", 3)
 
 
@@ -305,7 +305,7 @@ def test_larq_networks_fire_as_they_did_on_zeros_and_ones(tmp_path, monkeypatch)
         ("raise SystemExit('no module named larq')", r"failed \(no module named larq\).*make bnn-venv"),
         ("pass", r"failed \(no output\)"),
         ("import os; os.kill(os.getpid(), 9)", "was ended by signal 9"),
-        (FAKE.replace("(n, units)", "(n, 1)"), r"weights of the shapes \(8, 1\)"),
+        (FAKE.replace("(n, units)", "(n, 1)"), r"weights.*\(8, 1\)"),
     ],
 )
 def test_a_larq_that_fails_says_what_to_do(body, message, tmp_path, monkeypatch):
@@ -317,9 +317,7 @@ def test_a_larq_that_fails_says_what_to_do(body, message, tmp_path, monkeypatch)
 def test_without_larq_the_message_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.delenv("ETHEREAL_BNN_PYTHON", raising=False)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(
-        bnn_larq.LarqError, match=r"no interpreter at \.venv-bnn.*make bnn-venv.*backend='numpy'"
-    ):
+    with pytest.raises(bnn_larq.LarqError, match=r"\.venv-bnn.*make bnn-venv.*backend='numpy'"):
         BNNClassifier(12, backend="larq").fit(X > 0, Y)
 
 
