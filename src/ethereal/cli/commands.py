@@ -45,9 +45,7 @@ COMMANDS = {
         "prove": "Analyse exported C with Frama-C, for every value of the features and for int of 16 and of "
         "32 bits.",
     },
-    "Data sets": {
-        "datasets": "List the study's data sets, or fetch them.",
-    },
+    "Data sets": {"datasets": "List the study's data sets, or fetch them."},
 }
 ADDED: dict[str, AddedCommand] = added("ethereal.commands")
 for _name, _own in ADDED.items():

@@ -45,8 +45,7 @@ def predict(
     ] = False,
     sums: Annotated[bool, typer.Option("--sums", help="Also the votes of every class.")] = False,
     missing: Annotated[
-        str,
-        typer.Option(help="A value that never was missing in training is: refuse it, or mark the row."),
+        str, typer.Option(help="A value that never was missing in training is: refuse it, or mark the row.")
     ] = "refuse",
     jobs: Annotated[int, typer.Option(help="Threads. -1 is one per core.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
@@ -119,14 +118,7 @@ class Scorer:
     """Predicts chunk after chunk and keeps count."""
 
     def __init__(
-        self,
-        model: Model,
-        rows: OpenRows,
-        *,
-        sums: bool,
-        proba: bool,
-        n_jobs: int,
-        marks: bool = False,
+        self, model: Model, rows: OpenRows, *, sums: bool, proba: bool, n_jobs: int, marks: bool = False
     ) -> None:
         self._model, self._rows = model, rows
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 def prune(
     model: ModelFile,
     data: Annotated[
-        str,
-        typer.Argument(help="Labelled rows: the data that the model was trained on.", callback=is_there),
+        str, typer.Argument(help="Labelled rows: the data that the model was trained on.", callback=is_there)
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
     budget: Budget,
