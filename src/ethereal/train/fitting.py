@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import cluster
-from ethereal.base.calibration import expected_temperature, fit_temperature
 from ethereal.base.messages import EpochProgress
 from ethereal.features.packing import PackedRows
+from ethereal.model.calibration import fit_temperature
 from ethereal.train import on_cluster
 from ethereal.train.automata import Snapshot, SnapshotSelection, Step, Training, Watch, excludes_after
 from ethereal.train.checkpoint import Checkpoint, CheckpointError, Progress
@@ -52,7 +52,7 @@ class Fitting:
         """Scale of the choice's shares, fitted on validation rows, or T/3 without such rows."""
         rows, weights, T = self.watch.validation, self.watch.weights, self.training.feedback.T
         if rows is None or self.kept is None:
-            return expected_temperature(T)
+            return T / 3
         sums = self.training.class_sums(self.kept, rows, 1)
         known = rows.classes >= 0  # no clause votes for a label that training does not know
         return fit_temperature(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethereal.base.matrices import class_codes
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
+from ethereal.features.matrices import class_codes
 from ethereal.runs.report.page import SUPPORTS, confusion_counts
 
 if TYPE_CHECKING:

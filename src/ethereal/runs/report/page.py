@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.matrices import class_codes
 from ethereal.features.front_end import FrontEnd, plain_words
+from ethereal.features.matrices import class_codes
 from ethereal.model import Model
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
