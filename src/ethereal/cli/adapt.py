@@ -11,7 +11,7 @@ import typer
 
 from ethereal.adapt.learn_options import DEFAULT_ROWS
 from ethereal.base.atomic import write_text
-from ethereal.base.messages import Progress, is_quiet, say
+from ethereal.base.messages import is_quiet, progress, say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
@@ -61,12 +61,12 @@ def adapt(
 
         machine = Model.load(model)
         X, y, who = _rows(machine, data, form)
-        with Progress("adapt", 1.0, quiet=is_quiet(as_json)) as progress:
+        with progress("adapt", 1.0, quiet=is_quiet(as_json)) as show:
             n_people, seen = len(set(who.tolist())), list[str]()
 
             def on_person(name: str) -> None:
                 seen.append(name)
-                progress.show(len(seen) / n_people, name)
+                show(len(seen) / n_people, name)
 
             trial = try_teaching(
                 machine,

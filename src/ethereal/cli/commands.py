@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ethereal.base import messages
 from ethereal.base.atomic import end_standard_output
-from ethereal.base.messages import say, spelled
+from ethereal.base.messages import say
 from ethereal.base.options import with_flags
 from ethereal.base.package import AddedCommand, added
 
@@ -140,8 +141,11 @@ class Command(TyperCommand):
             for each in self.params
             if each.param_type_name == "option" and each.name
         }
-        with spelled(partial(with_flags, flags=flags)):
+        before, messages.spelling = messages.spelling, partial(with_flags, flags=flags)
+        try:
             return super().invoke(ctx)
+        finally:
+            messages.spelling = before
 
 
 class Group(TyperGroup):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from ethereal.base.atomic import STANDARD_OUTPUT, is_standard_output, open_text
-from ethereal.base.messages import PrintableStream, Progress, say
+from ethereal.base.messages import PrintableStream, progress, say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.options import ModelFile, grouped, is_there
@@ -85,10 +85,10 @@ def predict(
                 if as_json
                 else csv_writer(machine, stream, sums, proba, marks, table.places)
             )
-            with Progress(table.path.name, 1.0, quiet=on_terminal) as progress:
+            with progress(table.path.name, 1.0, quiet=on_terminal) as show:
                 for chunk in rows.chunks():
                     write(scorer.score(chunk))
-                    progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
+                    show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
     _tell(scorer.summary(), out, as_json)

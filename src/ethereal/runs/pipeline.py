@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.messages import Progress
+from ethereal.base.messages import progress
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.compress.curve import PruneRows, prune_at
@@ -160,7 +160,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         machine = load_model(folder, "machine")
     else:
         machine = train(rows.X_train, rows.y_train).with_feature_names(rows.feature_names)
-    with Progress("prune", 1.0, quiet=plan.quiet) as bar:
+    with progress("prune", 1.0, quiet=plan.quiet) as show:
         found = for_board(
             train,
             machine,
@@ -170,7 +170,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             groups=rows.groups_train,
             seed=plan.seed,
             n_jobs=plan.make_plain().n_jobs,
-            progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
+            progress=lambda done, total: show(done / total, f"step {done} of {total}"),
         )
     model, unknown = found.model.simplify().drop_unused_kernels(), None
     if plan.unknown.wanted is not None:
@@ -241,9 +241,9 @@ def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
 def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> Forest | LeftOut:
     done = folder.load(Learned), folder.load(Pruned)
     seconds = sum(stage.seconds for stage in done if stage is not None)
-    with Progress("forest", forest.SIZES[-1], quiet=plan.quiet) as bar:
+    with progress("forest", forest.SIZES[-1], quiet=plan.quiet) as show:
         return forest.grow(
-            rows.of_features(), plan.seed, seconds, lambda trees: bar.show(trees, f"{trees} trees")
+            rows.of_features(), plan.seed, seconds, lambda trees: show(trees, f"{trees} trees")
         )
 
 
@@ -332,9 +332,9 @@ class _BoardStage:
 
     def _curve(self) -> tuple[CurvePoint, ...]:
         accuracies, points = self._pruned.curve, []
-        with Progress("board", 1.0, quiet=self._plan.quiet) as bar:
+        with progress("board", 1.0, quiet=self._plan.quiet) as show:
             for i, accuracy in enumerate(accuracies):
-                bar.show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
+                show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
                 costs = self._costs_of(f"curve/{i}", rows=self._typical)
                 if costs is not None:
                     points.append(CurvePoint(costs[0], accuracy, costs[1]))

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ethereal.base.checks import bytes_text, seconds_text
-from ethereal.base.messages import gap_remark
 from ethereal.chips.targets import find_target
 from ethereal.runs.forest import SIZES, ForestShape
 from ethereal.runs.results import ClassScore, Forest, LeftOut, Measured, Neighbour, Scores, Unknown
-from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, overlooked, weakest
+from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, gap_remark, overlooked, weakest
 from ethereal.tuning.budget import FEW_ROWS, FLASH_OF_FEW
 
 if TYPE_CHECKING:
