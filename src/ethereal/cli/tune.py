@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.messages import is_quiet, say
-from ethereal.base.options import cli_fields
 from ethereal.cli import app
 from ethereal.cli.errors import continued_later, reported
 from ethereal.cli.options import AsJson, Data, grouped
@@ -114,6 +113,8 @@ def _found(parts: Rows, **keywords: Any) -> Tuning:
 
 
 def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
+    from ethereal.runs.options import cli_fields
+
     return {
         "model": str(out),
         "test_accuracy": found.test_accuracy,

@@ -75,7 +75,7 @@ class Duration:
 
 def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
     """Return lines that tell how long a run will take, and how long with all rows if it takes a part."""
-    n_rows, n_features, epochs = len(rows.y_train), rows.X[0].size, plan.make(0).epochs
+    n_rows, n_features, epochs = len(rows.y_train), rows.X[0].size, plan.plain().epochs
     epochs = usual_epochs(len(np.unique(rows.y_train))) if epochs is None else epochs
     if n_rows * n_features * epochs < _MANY_CELLS:
         return []
@@ -88,8 +88,8 @@ def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
 
 
 def _trial(rows: Rows, plan: Plan) -> Trial:
-    some = sampled(rows, plan.seed, _TRIAL_ROWS, least_of_class=2)
-    clf = plan.make_plain().set_params(epochs=_TRIAL_EPOCHS)
+    some = sampled(rows, plan.training.seed, _TRIAL_ROWS, least_of_class=2)
+    clf = plan.plain().set_params(epochs=_TRIAL_EPOCHS)
     clf.fit(some.X_train, some.y_train, categories=rows.categories)
     seconds = sum(record["seconds"] for record in clf.history_[1:])  # the first one warms caches
     per_row = float(seconds) / (_TRIAL_EPOCHS - 1) / len(some.y_train) / _OF_MACHINE

@@ -58,13 +58,12 @@ class RunFolder:
                 if cls(path).parameters() == wanted:
                     return cls(path)
                 continue
-            folder = cls(path)
             try:
-                folder.write("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+                write_text(path / "parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
             except OSError:
                 path.rmdir()  # or the next attempt would take another name
                 raise
-            return folder
+            return cls(path)
         raise ValueError(f"{root} has too many runs of {name!r}. Remove some")
 
     def parameters(self) -> dict[str, Any] | None:

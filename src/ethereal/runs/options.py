@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ethereal.base.options import cli_fields, command_words, flags_of, option
+from ethereal.base.options import flags_of, option
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import Budget
@@ -126,3 +126,33 @@ class Settings:
             training = replace(training, clauses=clauses, epochs=epochs)
         budget = replace(self.budget, target=find_core(self.budget.target).name)
         return replace(self, budget=budget, training=training)
+
+
+def cli_fields(options: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that a command offers, with their values."""
+    return {each.name: getattr(options, each.name) for each in fields(options) if "help" in each.metadata}
+
+
+def command_words(options: Any) -> list[str]:
+    """Return the words of a command line that ask for these options, without those that are usual.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Some:
+    ...     label: str | None = option(None, "Column.")
+    ...     header: bool = option(True, "Names.", "--header/--no-header")
+    >>> command_words(Some("a b", False))
+    ['--label', 'a b', '--no-header']
+    """
+    words, flags = list[str](), flags_of(type(options))
+    for each in (each for each in fields(options) if each.name in flags):
+        (yes, no), value = flags[each.name], getattr(options, each.name)
+        if value in (each.default, None, math.inf):
+            continue
+        if isinstance(value, bool):
+            words.append(yes if value else no)
+            continue
+        values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+        texts = [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values]
+        words += [word for text in texts for word in (yes, text)]
+    return words

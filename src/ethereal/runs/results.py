@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import types
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ethereal.model.unknown import Calibration
-
-if TYPE_CHECKING:
-    from ethereal.device import Measurement
 
 T = TypeVar("T")
 Group = tuple[str, str]  # kernel and source of a group of features
@@ -217,11 +214,6 @@ class Measured:
     estimated_joules: float
     worst_instructions: int | None
     worst_stack_bytes: int | None
-
-    @classmethod
-    def of(cls, measurement: Measurement) -> Measured:
-        """Return what a run keeps of a measurement."""
-        return cls(**{one.name: getattr(measurement, one.name) for one in fields(cls)})
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from ethereal.base.messages import say
 from ethereal.base.npz import write_arrays
 from ethereal.datasets.files import labels_from
 from ethereal.datasets.reading import read
-from ethereal.datasets.rows import Rows, columns_named, split
+from ethereal.datasets.rows import Rows, split
 from ethereal.model import Model
 from ethereal.runs import sample
 from ethereal.runs.folder import RunFolder
@@ -103,7 +103,12 @@ class Run:
         from ethereal.runs.report.from_run import report_of
 
         stages = RunFolder(self.folder)
-        page = report_of(self, self.rows() if rows is None else rows)
+        fields, texts = dict[str, Any](), dict[str, str]()
+        for one in papers():
+            of_page, beside = one.of_report(stages)
+            fields |= of_page
+            texts |= beside
+        page = report_of(self, self.rows() if rows is None else rows, fields)
         if find_spec("matplotlib") is not None:
             from ethereal.base import plotting
             from ethereal.runs.report import figures
@@ -111,9 +116,8 @@ class Run:
             (self.folder / "figures").mkdir(exist_ok=True)
             for name, figure in figures.of_report(page).items():
                 plotting.save(figure, self.folder / "figures", name)
-        for one in papers():
-            for name, text in one.files(stages).items():
-                stages.write(name, text)
+        for name, text in texts.items():
+            stages.write(name, text)
         return stages.write("report.html", render(page))
 
     def show(self) -> None:
@@ -229,7 +233,6 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
 
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
-    plan.make(0).check_parameters()  # before all else
     folder = RunFolder.open(out, rows.name, settings.parameters())
     for line in _opening(everything):
         tell(line)
@@ -243,8 +246,7 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
         for line in duration.expected(rows, plan, len(everything.y_train)):
             tell(line)
             folder.log(line)
-    with columns_named(rows.feature_names):
-        pipeline.learn(folder, rows, plan, tell)
+    pipeline.learn(folder, rows, plan, tell)
     pipeline.board(folder, rows, plan, tell)
     if settings.extent.paper:
         _add_paper(folder, rows, settings, quiet, tell)

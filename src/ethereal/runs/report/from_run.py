@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ethereal.base.options import with_flags
 from ethereal.datasets.rows import Rows
 from ethereal.model.engine import features_of
-from ethereal.runs.folder import RunFolder
 from ethereal.runs.options import FLAGS
-from ethereal.runs.paper import papers
 from ethereal.runs.report.page import MOST_ROWS, Report
 from ethereal.runs.results import Board, CurvePoint, Pruned, Unknown
 from ethereal.runs.sensor import cost_table, shown_windows
@@ -25,8 +23,11 @@ if TYPE_CHECKING:
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
 
-def report_of(run: Run, rows: Rows) -> Report:
-    """Return everything that a finished run has to show. Options are named as on the command line."""
+def report_of(run: Run, rows: Rows, more: Mapping[str, Any]) -> Report:
+    """Return everything that a finished run has to show, with `more` fields of the page.
+
+    Options are named as on the command line.
+    """
     pruned, facts, model, table = run.pruned, run.facts, run.model, run.table
     notes = [*table.notes, *beside_notes(run)]  # which a terminal shows below the files
     return Report(
@@ -48,7 +49,7 @@ def report_of(run: Run, rows: Rows) -> Report:
         snippets=snippets(run.folder, rows),
         facts={"command": facts.command, "date": facts.date, "folder": str(run.folder)} | facts.versions,
         image_shape=rows.image_shape,
-        **{name: part for one in papers() for name, part in one.of_report(RunFolder(run.folder)).items()},
+        **more,
     )
 
 
