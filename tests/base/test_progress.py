@@ -1,11 +1,9 @@
 """Work that is not on a terminal tells how far it is, with units, and not too often."""
 
-import sys
-
 import pytest
 
 from ethereal.base import messages
-from ethereal.base.messages import is_quiet, progress
+from ethereal.base.messages import progress
 
 
 @pytest.fixture
@@ -37,12 +35,3 @@ def test_quiet_is_quiet(capsys, seconds):
         seconds[0] += 60.0
         show(0.5, "step 1 of 2")
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(
-    ("as_json", "is_terminal", "quiet"), [(True, True, False), (True, False, True), (False, False, False)]
-)
-def test_json_hides_progress_only_where_nobody_watches(monkeypatch, as_json, is_terminal, quiet):
-    """Fault F34: `run --json` showed no progress on a terminal."""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
-    assert is_quiet(as_json) is quiet

@@ -166,11 +166,6 @@ def _folded(name: str, width: int) -> list[str]:
     return textwrap.wrap(name, max(width, longest, _HEAD), break_long_words=False) or [""]
 
 
-def is_quiet(as_json: bool) -> bool:
-    """Whether progress has no reader: a program takes the JSON, and nobody watches standard error."""
-    return as_json and not sys.stderr.isatty()
-
-
 Show = Callable[[float, str], None]  # how much of the total is done, and a text
 
 

@@ -11,11 +11,11 @@ import typer
 
 from ethereal.adapt.learn_options import DEFAULT_ROWS
 from ethereal.base.atomic import write_text
-from ethereal.base.messages import is_quiet, progress, say
+from ethereal.base.messages import progress, say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, Data, ModelFile, grouped
+from ethereal.cli.options import AsJson, Data, ModelFile, grouped, is_quiet
 from ethereal.cli.output import console
 from ethereal.datasets.options import GroupedTableOptions
 

@@ -181,14 +181,16 @@ class Root(Group):
         super().__init__(*args, **keywords)
         self.commands = Loaded({**dict.fromkeys(HELP), **self.commands})
         self._lists = False
+        # Without it a mistake of the user is plain text. To load what frames it would take as long as the rest.
+        self._markup, self.rich_markup_mode = self.rich_markup_mode, None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        self._lists = True
+        self._lists, self.rich_markup_mode = True, self._markup
         try:
             super().format_help(ctx, formatter)
         finally:
-            self._lists = False
+            self._lists, self.rich_markup_mode = False, None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command, or in the list of all what stands there of it."""

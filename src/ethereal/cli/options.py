@@ -41,6 +41,11 @@ ModelFile = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
 
 
+def is_quiet(as_json: bool) -> bool:
+    """Whether progress has no reader: a program takes the JSON, and nobody watches standard error."""
+    return as_json and not sys.stderr.isatty()
+
+
 def was_given(context: typer.Context, name: str) -> bool:
     """Whether an option was on the command line, even with its default value."""
     source = context.get_parameter_source(name)

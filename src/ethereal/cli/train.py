@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.atomic import is_standard_output
-from ethereal.base.messages import is_quiet, say
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.cli.output import beside, check_out
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainOptions, UnknownOptions

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import is_quiet, say
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import continued_later, reported
-from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.cli.output import check_out, console
 from ethereal.cluster import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions

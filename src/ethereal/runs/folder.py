@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ def _digest(result: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
 class RunFolder:
     """A run's folder, made or found again.
 
@@ -41,8 +42,7 @@ class RunFolder:
     ('digits', 'digits', 'digits-2')
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @classmethod
     def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:

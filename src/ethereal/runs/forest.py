@@ -209,6 +209,11 @@ def why_not(rows: Rows) -> str | None:
     return None
 
 
+def of_features(rows: Rows) -> Rows:
+    """Return rows of features, made of the windows where there are windows."""
+    return rows if rows.front_end is None else replace(rows, X=rows.front_end.transform(rows.X))
+
+
 def _missing(rows: Rows) -> int:
     return int(np.isnan(rows.X).sum()) if rows.X.dtype.kind == "f" else 0
 

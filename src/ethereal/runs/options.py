@@ -112,10 +112,11 @@ class Settings:
         from ethereal.chips.targets import find_core
         from ethereal.chips.toolchain import missing_tools
 
+        core, lacking = find_core(self.budget.target).name, missing_tools()
         if self.budget.on_size:
-            if missing_tools():
+            if lacking:
                 raise ValueError(
-                    f"flash=, ram= and instructions= need {' and '.join(missing_tools())}, which are not "
+                    f"flash=, ram= and instructions= need {' and '.join(lacking)}, which are not "
                     "installed. Install them with pip install 'ethereal-tm[device]', or leave the bounds out"
                 )
             self.budget.on_chip()  # refuses more than the chip has
@@ -124,8 +125,7 @@ class Settings:
             clauses = min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES)
             epochs = min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS)
             training = replace(training, clauses=clauses, epochs=epochs)
-        budget = replace(self.budget, target=find_core(self.budget.target).name)
-        return replace(self, budget=budget, training=training)
+        return replace(self, budget=replace(self.budget, target=core), training=training)
 
 
 def cli_fields(options: Any) -> dict[str, Any]:

@@ -229,7 +229,7 @@ def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> Forest | LeftOut:
     seconds = sum(stage.seconds for stage in done if stage is not None)
     with progress("forest", forest.SIZES[-1], quiet=plan.quiet) as show:
         return forest.grow(
-            rows.of_features(), plan.training.seed, seconds, lambda trees: show(trees, f"{trees} trees")
+            forest.of_features(rows), plan.training.seed, seconds, lambda trees: show(trees, f"{trees} trees")
         )
 
 
@@ -361,7 +361,7 @@ class _BoardStage:
             return ()
         if not isinstance(grown, Forest):
             return ()
-        filled, points, most = forest.without_missing(self._rows.of_features()), [], forest.SIZES[-1]
+        filled, points, most = forest.without_missing(forest.of_features(self._rows)), [], forest.SIZES[-1]
         for one in reversed(grown.sizes):
             kept = "forest" if one is grown.sizes[-1] else "plain_forest" if one.trees == most else None
             measured = partial(self._forest_alone, one, grown.random_state, filled)

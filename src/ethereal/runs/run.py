@@ -31,7 +31,6 @@ from ethereal.runs.results import Board, Facts, Forest, Kernels, Learned, LeftOu
 if TYPE_CHECKING:
     from ethereal.runs.table import Table
     from ethereal.train.classifier import EtherealClassifier
-    from ethereal.train.options import TrainingOptions
 
 _NO_PAPER = (
     "paper=True needs the package ethereal_study, which is missing. Install ethereal-tm again to have it."
@@ -114,7 +113,7 @@ class Run:
             from ethereal.runs.report import figures
 
             (self.folder / "figures").mkdir(exist_ok=True)
-            for name, figure in figures.of_report(page).items():
+            for name, figure in figures.of_report(page):
                 plotting.save(figure, self.folder / "figures", name)
         for name, text in texts.items():
             stages.write(name, text)
@@ -136,16 +135,23 @@ class Run:
         found["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
         return {f"{self.folder}/{name}": use for name, use in found.items()} | beside(self)
 
-    def __repr__(self) -> str:
-        """Return the table, and where everything is."""
+    def told(self, width: int | None = None, spelled: Callable[[str], str] = str) -> str:
+        """Return the table, and where everything is, for a terminal of so many columns."""
         from ethereal.runs.table import large_note
 
-        parts = [f"Run({str(self.folder)!r})", *self.table.lines(), ""]
-        steps = self.next_steps()
-        width = 2 + max(map(len, steps))
-        parts += [f"{name:<{width}}{text}" for name, text in steps.items()]
+        parts = [*self.table.lines(), ""]
+        steps = {spelled(name): text for name, text in self.next_steps().items()}
+        column = 2 + max(map(len, steps))
+        for name, text in steps.items():
+            line = f"{name:<{column}}{text}"
+            # A command that is broken in two could not be pasted.
+            parts.append(f"{name}\n  {text}" if width is not None and len(line) > width else line)
         note = large_note(self)
         return "\n".join([*parts, *(["", note] if note else [])])
+
+    def __repr__(self) -> str:
+        """Return what is told of the run."""
+        return f"Run({str(self.folder)!r})\n{self.told()}"
 
 
 def run(
@@ -219,22 +225,20 @@ def run(
 
 def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     """Return the run with these settings in a folder below `out`, with the stages that it has done before."""
-
-    def tell(text: str) -> None:
-        if not quiet:
-            say(text, err=True)
-
+    tell: Callable[[str], None] = (lambda text: None) if quiet else partial(say, err=True)
     settings = settings.checked()
     if settings.extent.paper and not papers():
         raise ValueError(_NO_PAPER)
     everything = read_all_rows(settings)
+    n_all = len(everything.y_train)
     # Imports take seconds, which a table that is refused should not cost.
     from ethereal.runs import duration, kernels, pipeline
 
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
+    opening = _opening(everything)
     folder = RunFolder.open(out, rows.name, settings.parameters())
-    for line in _opening(everything):
+    for line in opening:
         tell(line)
     rows, budget = kernels.choose(folder, rows, settings.budget, settings.training.seed, tell)
     plan = replace(plan, budget=budget, front_end=rows.front_end)
@@ -243,14 +247,16 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     if rule:
         tell(f"bounds: {rule}")
     if folder.result("learn") is None:
-        for line in duration.expected(rows, plan, len(everything.y_train)):
+        for line in duration.expected(rows, plan, n_all):
             tell(line)
             folder.log(line)
     pipeline.learn(folder, rows, plan, tell)
     pipeline.board(folder, rows, plan, tell)
     if settings.extent.paper:
         _add_paper(folder, rows, settings, quiet, tell)
-    folder.stage(Facts.STAGE, lambda: _facts(settings, rows))
+    date, rows_are = time.strftime("%Y-%m-%d %H:%M"), "rows" if rows.front_end is None else "windows"
+    facts = Facts(settings.command, date, pipeline.versions(), rows.how, rows_are)
+    folder.stage(Facts.STAGE, lambda: facts)
     found = Run.load(folder.path)
     found.write_report(rows)
     return found
@@ -317,12 +323,13 @@ def _opening(rows: Rows) -> list[str]:
     if rows.front_end is None:
         empty = np.isnan(rows.X).mean() if rows.X.dtype.kind == "f" else 0.0
         missing = f", {100 * empty:.2g} % missing" if empty else ""
+        rows_are = "rows"
         what = f"{n_rows:,} rows, {rows.X.shape[-1]} features, {n_classes} classes{missing}"
     else:
-        front_end = rows.front_end.front_end_
+        front_end, rows_are = rows.front_end.front_end_, "windows"
         what = f"{n_rows:,} windows of {front_end.window} samples, axes {', '.join(front_end.axes)}"
         what = f"{what}, {n_classes} classes"
-    learned = f"{n_rows - n_test:,} {rows.rows_are} to learn from"
+    learned = f"{n_rows - n_test:,} {rows_are} to learn from"
     return [f"{rows.name}: {what}", f"split: {learned}, {n_test:,} to test ({rows.how})"]
 
 
@@ -334,16 +341,9 @@ def _add_paper(
         tell("paper: left out, because it does not take recordings yet.")
         return
     training = replace(settings.training, paper=True).meeting(rows.X, rows.y)
+
+    def make(vanilla: bool) -> EtherealClassifier:
+        return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
+
     for one in papers():
-        one.train(folder, rows, partial(_paper_machine, training, quiet), settings.budget.target, tell)
-
-
-def _paper_machine(training: TrainingOptions, quiet: bool, vanilla: bool) -> EtherealClassifier:
-    return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
-
-
-def _facts(settings: Settings, rows: Rows) -> Facts:
-    from ethereal.runs.pipeline import versions
-
-    date = time.strftime("%Y-%m-%d %H:%M")
-    return Facts(settings.command, date, versions(), rows.how, rows.rows_are)
+        one.train(folder, rows, make, settings.budget.target, tell)

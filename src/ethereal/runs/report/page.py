@@ -135,8 +135,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     feature_map = model.feature_map
     uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
-    features = []
-    front_end = model.front_end
+    rules, features, front_end = [rule.text for rule in model.rules()], [], model.front_end
     names = (
         model.input_names if front_end is None else [front_end.meaning(f) for f in range(model.n_features)]
     )
@@ -169,7 +168,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "votes": [[[c, int(w[c])] for c in np.flatnonzero(w).tolist()] for w in model.weights],
         "fires": fires.tolist(),
         "fires_of": len(X),
-        "rules": [rule.text for rule in model.rules()],
+        "rules": rules,
     }
 
 
