@@ -181,7 +181,7 @@ class Root(Group):
         super().__init__(*args, **keywords)
         self.commands = Loaded({**dict.fromkeys(HELP), **self.commands})
         self._lists = False
-        # Without it a mistake of the user is plain text. To load what frames it would take as long as the rest.
+        # Without it a mistake of the user is plain text. What frames it takes as long to load as the rest.
         self._markup, self.rich_markup_mode = self.rich_markup_mode, None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

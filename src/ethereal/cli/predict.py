@@ -80,11 +80,10 @@ def predict(
         on_terminal = out is None and sys.stdout.isatty()
         with open_text(STANDARD_OUTPUT if out is None else out) as file:
             stream = PrintableStream(file) if on_terminal else file
-            write = (
-                json_writer(machine, stream, table.places)
-                if as_json
-                else csv_writer(machine, stream, sums, proba, marks, table.places)
-            )
+            if as_json:
+                write = json_writer(machine, stream, table.places)
+            else:
+                write = csv_writer(machine, stream, sums, proba, marks, table.places)
             with progress(table.path.name, 1.0, quiet=on_terminal) as show:
                 for chunk in rows.chunks():
                     write(scorer.score(chunk))
@@ -118,13 +117,11 @@ class Scorer:
     """Predicts chunk after chunk and keeps count."""
 
     def __init__(
-        self, model: Model, rows: OpenRows, *, sums: bool, proba: bool, n_jobs: int, marks: bool = False
+        self, model: Model, rows: OpenRows, *, sums: bool, proba: bool, n_jobs: int, marks: bool
     ) -> None:
-        self._model, self._rows = model, rows
+        self._model, self._rows, self._marks = model, rows, marks
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
-        self._marks = marks
-        self.n_rows = self.n_marked = 0
-        self._n_labelled = self._n_right = self._n_unknown = 0
+        self.n_rows = self.n_marked = self._n_labelled = self._n_right = self._n_unknown = 0
         self._start = time.perf_counter()
 
     def score(self, chunk: Chunk) -> Scores:
@@ -175,16 +172,10 @@ class Scorer:
     def summary(self) -> dict[str, Any]:
         """Return rows, time, and accuracy where labels were given."""
         seconds = time.perf_counter() - self._start
-        accuracy = self._n_right / self._n_labelled if self._n_labelled else None
-        rate = self.n_rows / seconds
-        return {
-            "rows": self.n_rows,
-            "marked": self.n_marked,
-            "seconds": seconds,
-            "rows_per_second": rate,
-            "accuracy": accuracy,  # of the answers
-            **({"unknown": self._n_unknown} if self._model.output.kind == "unknown" else {}),
-        }
+        told: dict[str, Any] = {"rows": self.n_rows, "marked": self.n_marked, "seconds": seconds}
+        told["rows_per_second"] = self.n_rows / seconds
+        told["accuracy"] = self._n_right / self._n_labelled if self._n_labelled else None  # of the answers
+        return told | ({"unknown": self._n_unknown} if self._model.output.kind == "unknown" else {})
 
 
 class Scores(NamedTuple):

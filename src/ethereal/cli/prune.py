@@ -73,18 +73,9 @@ def prune(
         found.model.save(out)
     before, took = found.curve[0], found.footprint
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "model": str(out),
-                    "accuracy_before": before.accuracy,
-                    "accuracy": found.accuracy,
-                    "includes_before": machine.n_includes,
-                    "includes": found.model.n_includes,
-                    "footprint": asdict(took),
-                }
-            )
-        )
+        facts = {"model": str(out), "accuracy_before": before.accuracy, "accuracy": found.accuracy}
+        facts |= {"includes_before": machine.n_includes, "includes": found.model.n_includes}
+        typer.echo(json.dumps(facts | {"footprint": asdict(took)}))
         return
     tell = partial(say, err=is_standard_output(out))
     _tell(machine, found, budget, tell)

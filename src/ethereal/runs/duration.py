@@ -19,10 +19,7 @@ from ethereal.train.classifier import usual_epochs
 _MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
 _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
 _ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
-_OF_MACHINE, _OF_ROWS = (
-    0.7,
-    0.8,
-)  # the share of `fit` without noise clauses, and the rows that are not held out
+_OF_MACHINE, _OF_ROWS = 0.7, 0.8  # the share of `fit` without noise clauses, and of rows not held out
 # Seconds of training per row, clause and literal, and of a descent per row and clause, on the machine of
 # lab/notes/performance.md. A trial says how many times slower this machine is.
 _LITERAL, _CLAUSE = 2e-11, 6e-7
@@ -66,11 +63,8 @@ class Duration:
 
     def __str__(self) -> str:
         """Return the time in words."""
-        parts = ", ".join(
-            f"{name} {duration_text(seconds)}"
-            for name, seconds in (("learn", self.learn), ("prune", self.prune), ("board", self.board))
-        )
-        return f"about {duration_text(self.learn + self.prune + self.board)} ({parts})"
+        parts = ", ".join(f"{name} {duration_text(seconds)}" for name, seconds in vars(self).items())
+        return f"about {duration_text(sum(vars(self).values()))} ({parts})"
 
 
 def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:

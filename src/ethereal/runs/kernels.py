@@ -72,7 +72,6 @@ def _choose(rows: Rows, budget: Budget, seed: int) -> Kernels:
         target=budget.target, by_flash=budget.on_size, seed=seed,
     )  # fmt: skip
     kept = pick(path, budget)
-    steps = [KernelStep(len(one.front_end.groups), one.accuracy, one.instructions) for one in path]
     gains = []
     for before, after in pairwise(path):
         (gone,) = set(before.front_end.groups) - set(after.front_end.groups)
@@ -81,7 +80,7 @@ def _choose(rows: Rows, budget: Budget, seed: int) -> Kernels:
         groups=tuple(kept.front_end.groups),
         instructions=kept.instructions,
         offered=tuple(path[0].front_end.groups),
-        path=tuple(steps),
+        path=tuple(KernelStep(len(one.front_end.groups), one.accuracy, one.instructions) for one in path),
         gains=tuple(gains),
     )
 
@@ -93,6 +92,5 @@ def offered_and_gains(
     found = folder.load(Kernels)
     if found is None:
         return front_end, {}
-    return replace(front_end, groups=found.offered), {
-        (one.kernel, one.source): one.accuracy for one in found.gains
-    }
+    gains = {(one.kernel, one.source): one.accuracy for one in found.gains}
+    return replace(front_end, groups=found.offered), gains

@@ -143,12 +143,8 @@ def overlooked(found: Scores) -> list[ClassScore]:
     [ClassScore(label='fault', recall=0.46, rows=50)]
     """
     few, least = _RARE * found.rows / len(found.classes), _OVERLOOKED * found.accuracy
-    rare = [
-        one
-        for one in found.classes
-        if one.rows < few and one.recall < least and one.rows * (1 - one.recall) > 1
-    ]
-    return sorted(rare, key=lambda one: one.recall)
+    rare = (one for one in found.classes if one.rows < few and one.recall < least)
+    return sorted((one for one in rare if one.rows * (1 - one.recall) > 1), key=lambda one: one.recall)
 
 
 def class_text(label: Any) -> str:

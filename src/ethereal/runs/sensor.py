@@ -96,16 +96,9 @@ def cost_table(found: KernelCosts | None) -> dict[str, Any] | None:
         return None
     share = "" if found.share is None else f", {100 * found.share:.0f} % of all"
     rows = [[str(one), f"{one.instructions:,.0f}", f"{one.flash:,}", str(one.uses), ""] for one in found.kept]
-    rows += [
-        [
-            f"{one}, dropped",
-            f"+{one.instructions:,.0f}",
-            f"about +{one.flash:,}",
-            "0",
-            "" if one.accuracy is None else f"{100 * one.accuracy:+.1f} points",
-        ]
-        for one in found.dropped
-    ]
+    for one in found.dropped:
+        lost = "" if one.accuracy is None else f"{100 * one.accuracy:+.1f} points"
+        rows.append([f"{one}, dropped", f"+{one.instructions:,.0f}", f"about +{one.flash:,}", "0", lost])
     return {
         "note": f"The features of a window take {found.instructions:,.0f} instructions{share}, and "
         f"{found.flash:,} bytes of flash. A line is what its kernel adds to the others. What several "

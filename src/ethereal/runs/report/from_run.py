@@ -110,56 +110,39 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
     """Return code to paste for Python, for a board and for the command line."""
     path = folder / "model.etm"
     typed = shlex.quote(str(path))
-    boards = [
-        (
-            "c",
-            "C, on a board",
-            "/* {}: model.h, model.c, a self-test, build files and a README */\n"
-            '#include "model.h"\n\nunsigned label = model_predict(features);',
-        ),
-        (
-            "arduino",
-            "Arduino, PlatformIO",
-            "/* {}: a library with examples. Copy it to `libraries`, or to `lib` of the project */\n"
-            "#include <model.h>\n\nSerial.println(model_class_name(model_predict(features)));",
-        ),
-        (
-            "micropython",
-            "MicroPython",
-            "# {}: copy model.py to the board, or all of it with a self-test:\n"
-            f"#   ethereal deploy {typed} --port /dev/ttyACM0\n"
-            "import model\n\nlabel = model.predict(features)\nlabels = model.predict_many(rows)",
-        ),
-    ]
-    reads = f"rows x {rows.X_train.shape[1]} features"
-    calls = {}
-    if rows.front_end is not None:
+    if rows.front_end is None:
+        reads = f"rows x {rows.X_train.shape[1]} features"
+        in_c = "unsigned label = model_predict(features);"
+        in_arduino = "Serial.println(model_class_name(model_predict(features)));"
+        in_python = "label = model.predict(features)\nlabels = model.predict_many(rows)"
+    else:
         front_end = rows.front_end.front_end_
         reads = f"windows x {front_end.window} samples x {len(front_end.axes)} axes"
-        calls = {
-            "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
-            "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
-            "if (label >= 0) Serial.println(model_class_name(label));",
-            "label = model.predict(features)\nlabels = model.predict_many(rows)": "label = model.push(sample)"
-            "  # or None",
-        }
+        in_c = "int label = model_push(sample); /* or -1 */"
+        in_arduino = (
+            "int label = model_push(sample);\nif (label >= 0) Serial.println(model_class_name(label));"
+        )
+        in_python = "label = model.push(sample)  # or None"
+    c, arduino, micropython = (folder / name for name in ("c", "arduino", "micropython"))
+    boards = {
+        c: ("C, on a board", f"/* {c}: model.h, model.c, a self-test, build files and a README */\n"
+            f'#include "model.h"\n\n{in_c}'),
+        arduino: ("Arduino, PlatformIO", f"/* {arduino}: a library with examples. Copy it to `libraries`, "
+                  f"or to `lib` of the project */\n#include <model.h>\n\n{in_arduino}"),
+        micropython: ("MicroPython", f"# {micropython}: copy model.py to the board, or all of it with a "
+                      f"self-test:\n#   ethereal deploy {typed} --port /dev/ttyACM0\n"
+                      f"import model\n\n{in_python}"),
+    }  # fmt: skip
+    python = (
+        f"from ethereal import Model\n\nmodel = Model.load({str(path)!r})\n"
+        f"labels = model.predict(X)        # X: {reads}\n"
+        "print(model.describe(max_rules=3))\nprint(model.explain(X[0]))"
+    )
+    on_boards = [code for place, code in boards.items() if place.is_dir()]
+    return [("Python", python), *on_boards, ("Command line", words_to_use(path))]
 
-    def text_of(name: str, text: str) -> str:
-        for call, instead in calls.items():
-            text = text.replace(call, instead)
-        return text.replace("{}", str(folder / name))
 
-    on_boards = [(title, text_of(name, text)) for name, title, text in boards if (folder / name).is_dir()]
-    return [
-        (
-            "Python",
-            f"from ethereal import Model\n\nmodel = Model.load({str(path)!r})\n"
-            f"labels = model.predict(X)        # X: {reads}\n"
-            "print(model.describe(max_rules=3))\nprint(model.explain(X[0]))",
-        ),
-        *on_boards,
-        (
-            "Command line",
-            f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv",
-        ),
-    ]
+def words_to_use(model: Path) -> str:
+    """Return the commands that read a model file."""
+    typed = shlex.quote(str(model))
+    return f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv"
