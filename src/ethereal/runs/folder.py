@@ -126,6 +126,5 @@ class RunFolder:
 
     def log(self, line: str) -> None:
         """Add a line to the run's log."""
-        path = self.path / "run.log"
-        with open_to_append(path) as file:
+        with open_to_append(self.path / "run.log") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n".encode())

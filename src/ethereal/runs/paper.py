@@ -15,17 +15,14 @@ if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
 
 
+Make = Callable[[bool], "EtherealClassifier"]
+Tell = Callable[[str], None]
+
+
 class Paper(Protocol):
     """What a run asks of the module that the group `ethereal.paper` names."""
 
-    def train(
-        self,
-        folder: RunFolder,
-        rows: Rows,
-        make: Callable[[bool], EtherealClassifier],
-        target: str,
-        tell: Callable[[str], None],
-    ) -> None:
+    def train(self, folder: RunFolder, rows: Rows, make: Make, target: str, tell: Tell) -> None:
         """Train both machines and measure their programs. `make` takes whether it is the vanilla one."""
 
     def results(self, folder: RunFolder) -> dict[str, Any]:

@@ -26,7 +26,6 @@ from ethereal.model import Model
 from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.forest import ForestShape
-from ethereal.runs.kernels import offered_and_gains
 from ethereal.runs.options import Settings
 from ethereal.runs.results import (
     Answered,
@@ -306,7 +305,7 @@ class _BoardStage:
         )
         if self._rows.front_end is None or find_target(self._target).isa == "avr":
             return None
-        offered, gains = offered_and_gains(self._folder, self._rows.front_end.front_end_)
+        offered, gains = sensor.offered_and_gains(self._folder, self._rows.front_end.front_end_)
         total = None if took is None else took.total_instructions
         costs: KernelCosts | None = self._attempt(
             "kernels", lambda: sensor.kernel_costs(self._model, offered, self._target, total, gains)

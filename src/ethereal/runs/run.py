@@ -232,7 +232,7 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     everything = read_all_rows(settings)
     n_all = len(everything.y_train)
     # Imports take seconds, which a table that is refused should not cost.
-    from ethereal.runs import duration, kernels, pipeline
+    from ethereal.runs import duration, pipeline, sensor
 
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
@@ -240,7 +240,7 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     folder = RunFolder.open(out, rows.name, settings.parameters())
     for line in opening:
         tell(line)
-    rows, budget = kernels.choose(folder, rows, settings.budget, settings.training.seed, tell)
+    rows, budget = sensor.choose_kernels(folder, rows, settings.budget, settings.training.seed, tell)
     plan = replace(plan, budget=budget, front_end=rows.front_end)
     n_rows, n_classes = len(rows.y_train), len(np.unique(rows.y_train))
     rule = budget.rule or (rows.front_end is None and budget.for_rows(n_rows, n_classes).rule)
@@ -287,29 +287,26 @@ def _path_of(source: Any, out: Path) -> str:
     if isinstance(source, str | Path):
         path = Path(source)
         return str(path.resolve()) if path.exists() else str(source)
-    out = out.resolve()
     if isinstance(source, tuple) and len(source) in (2, 3):
-        named = dict(zip(("X", "y", "groups"), source, strict=False))
-        arrays = {
-            key: np.asarray(value) if key == "X" else labels_from(value) for key, value in named.items()
-        }
-        path = out / f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
-        out.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            write_arrays(path, arrays)
-        return str(path)
-    if hasattr(source, "write_parquet"):  # polars
-        write = source.write_parquet
-    elif hasattr(source, "to_parquet"):  # pandas
-        write = partial(source.to_parquet, index=False)
+        named = zip(("X", "y", "groups"), source, strict=False)
+        arrays = {key: np.asarray(one) if key == "X" else labels_from(one) for key, one in named}
+        name = f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
+        write: Callable[[Path], None] = partial(write_arrays, arrays=arrays)
     else:
-        what = f"source is a {type(source).__name__}"
-        raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
-    write(content := io.BytesIO())
-    path = out / f"rows-{_digest(content.getvalue())}.parquet"
-    out.mkdir(parents=True, exist_ok=True)
+        content = io.BytesIO()
+        if hasattr(source, "write_parquet"):  # polars
+            source.write_parquet(content)
+        elif hasattr(source, "to_parquet"):  # pandas
+            source.to_parquet(content, index=False)
+        else:
+            what = f"source is a {type(source).__name__}"
+            raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
+        name = f"rows-{_digest(content.getvalue())}.parquet"
+        write = partial(write_bytes, data=content.getvalue())
+    path = out.resolve() / name
     if not path.exists():
-        write_bytes(path, content.getvalue())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path)
     return str(path)
 
 
