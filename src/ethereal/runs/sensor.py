@@ -1,4 +1,4 @@
-"""What a run does for sensors and people: kernels that pay and what they cost, accuracy per group, windows."""
+"""What a run does for sensors and people: kernels that pay, what they cost, accuracy per group, samples."""
 
 from __future__ import annotations
 
