@@ -12,7 +12,7 @@ from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
 from ethereal.cli.inspect import rules_for_programs
-from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
+from ethereal.cli.options import AsJson, ModelFile, Rows, grouped
 from ethereal.cli.predict import why_refused
 from ethereal.datasets.options import AnsweredOptions
 
@@ -27,10 +27,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 @grouped
 def explain(
     model: ModelFile,
-    data: Annotated[
-        str,
-        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
-    ],
+    data: Rows,
     form: AnsweredOptions,
     row: Annotated[
         int, typer.Option(min=1, help="Row of data to explain. The first one is 1, a header does not count.")

@@ -16,7 +16,7 @@ from ethereal.base.atomic import STANDARD_OUTPUT, is_standard_output, open_text
 from ethereal.base.messages import PrintableStream, progress, say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import ModelFile, grouped, is_there
+from ethereal.cli.options import ModelFile, Rows, grouped
 from ethereal.datasets.options import AnsweredOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -32,10 +32,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 @grouped
 def predict(
     model: ModelFile,
-    data: Annotated[
-        str,
-        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
-    ],
+    data: Rows,
     form: AnsweredOptions,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
