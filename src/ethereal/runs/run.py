@@ -293,14 +293,14 @@ def _path_of(source: Any, out: Path) -> str:
         name = f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
         write: Callable[[Path], None] = partial(write_arrays, arrays=arrays)
     else:
-        content = io.BytesIO()
         if hasattr(source, "write_parquet"):  # polars
-            source.write_parquet(content)
+            made = source.write_parquet
         elif hasattr(source, "to_parquet"):  # pandas
-            source.to_parquet(content, index=False)
+            made = partial(source.to_parquet, index=False)
         else:
             what = f"source is a {type(source).__name__}"
             raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
+        made(content := io.BytesIO())
         name = f"rows-{_digest(content.getvalue())}.parquet"
         write = partial(write_bytes, data=content.getvalue())
     path = out.resolve() / name
