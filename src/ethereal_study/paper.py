@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any
 
 from numpy.typing import NDArray
@@ -79,7 +79,9 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     }
     for name, measure in work.items():
         try:
-            board["measured"].append(asdict(Measured.of(measure())) | {"name": name})
+            took = measure()
+            found = {one.name: getattr(took, one.name) for one in fields(Measured)}
+            board["measured"].append(found | {"name": name})
         except ValueError as error:  # too large for the layout or the board, or not to be had in C
             left_out[name] = str(error)
             folder.log(f"device: {name} left out: {error}")
@@ -117,25 +119,21 @@ def results(folder: RunFolder) -> dict[str, Any]:
     return {stage: result for stage in MACHINES if (result := folder.result(stage))}
 
 
-def files(folder: RunFolder) -> dict[str, str]:
-    """Return files beside the report, none without the machines."""
-    history = of_report(folder).get("history")
-    return {"history.csv": history_csv(history)} if history else {}
-
-
-def of_report(folder: RunFolder) -> dict[str, Any]:
-    """Return the fields of the report that the two machines fill, none without them."""
+def of_report(folder: RunFolder) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the fields of the report that the two machines fill and files beside it, none without them."""
     made = {name: folder.result(stage) for stage, name in MACHINES.items()}
     device = folder.result("device")
     if device is None or None in made.values():
-        return {}
+        return {}, {}
     machines = {name: result or {} for name, result in reversed(made.items())}
-    return {
+    history = {name: result["history"] for name, result in machines.items()}
+    shown = {
         "headline": headline(machines["ETHEREAL"], machines["vanilla"], device),
-        "history": {name: result["history"] for name, result in machines.items()},
+        "history": history,
         "chosen": {name: result["chosen_epoch"] for name, result in machines.items()},
         "device": device_table(device),
     }
+    return shown, {"history.csv": history_csv(history)}
 
 
 def test_rows(name: str) -> tuple[NDArray[Any], NDArray[Any]] | None:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from ethereal.base.checks import duration_text
-from ethereal.base.messages import Progress
+from ethereal.base.messages import progress
 from ethereal.cluster import Cluster, ClusterError, processes
 from ethereal_study import additions
 from ethereal_study.cells import BNN_UNITS, MACHINES, NETWORKS, basis, compute
@@ -61,10 +61,10 @@ def run(
             results[cell] = kept
     # The longest cells come first, so that no worker is alone for long at the end.
     missing.sort(key=cost, reverse=True)
-    with (
-        _CellProgress(len(missing) + len(results), len(results), sum(map(cost, missing)), quiet) as progress,
-        workers.flow() as flow,
-    ):
+    work, worked, begin = sum(map(cost, missing)), 0.0, time.monotonic()
+    n_cells = len(missing) + len(results)
+    bar = progress("cells", work, quiet=quiet or not missing, tells_left=False, seconds=0)
+    with bar as show, workers.flow() as flow:
         for cell in missing:
             more = additions.ADDED.of(cell.dataset, cell.method)
             if workers.remote:
@@ -77,7 +77,9 @@ def run(
                 _check_basis(cell, files, once(cell.dataset), workers)
                 store.take(files)
             results[cell] = result
-            progress.finish(cell)
+            worked += cost(cell)
+            left = (time.monotonic() - begin) * (work / worked - 1)
+            show(worked, f"{len(results)}/{n_cells}  {cell.key}  {duration_text(left)} left")
     return {cell: results[cell] for cell in cells}
 
 
@@ -131,23 +133,3 @@ def cost(cell: Cell) -> float:
         return 0.2 + epochs * n_rows * (20 + booleans / 10) * BNN_UNITS[cell.method] * 2e-9
     epochs = settings.epochs if cell.epochs is None else cell.epochs
     return 0.2 + epochs * n_rows * settings.n_clauses * (5 + booleans / 32) * 1e-9
-
-
-class _CellProgress(Progress):
-    """Shows finished cells, with the time left by their costs."""
-
-    def __init__(self, total: int, done: int, work: float, quiet: bool) -> None:
-        super().__init__("cells", work, quiet=quiet or done == total, tells_left=False)
-        self.cells, self.done, self.worked, self.start = total, done, 0.0, time.monotonic()
-
-    def finish(self, cell: Cell) -> None:
-        """Count a cell."""
-        self.done += 1
-        self.worked += cost(cell)
-        left = (time.monotonic() - self.start) * (self.total / self.worked - 1)
-        text = f"{self.done}/{self.cells}  {cell.key}  {duration_text(left)} left"
-        self.show(self.worked, text)
-
-    def is_due(self, done: float) -> bool:
-        """Every cell has a line."""
-        return True

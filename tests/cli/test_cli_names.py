@@ -44,11 +44,11 @@ def test_measure_and_predict(call, table):
 
 
 def test_the_progress_bar_takes_any_file_name(table, monkeypatch):
-    from ethereal.base.messages import Progress
+    from ethereal.base.messages import progress
 
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with Progress(table.name, 1.0, quiet=False) as progress:
-        progress.show(0.5, "10 rows")
+    with progress(table.name, 1.0, quiet=False) as show:
+        show(0.5, "10 rows")
 
 
 def test_run(call, figures, table):

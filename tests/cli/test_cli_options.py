@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from ethereal.base.options import option, refuse, split_kwargs
-from ethereal.cli.options import grouped
+from ethereal.cli.options import grouped, is_quiet
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,12 @@ def test_flat_keywords_fill_the_dataclass_and_others_are_refused():
         TypeError, match=r"tune\(\) has no option 'sed'. Its options are flash, with_names, hidden, seed"
     ):
         refuse("tune", rest, Bounds, Seeds)
+
+
+@pytest.mark.parametrize(
+    ("as_json", "is_terminal", "quiet"), [(True, True, False), (True, False, True), (False, False, False)]
+)
+def test_json_hides_progress_only_where_nobody_watches(monkeypatch, as_json, is_terminal, quiet):
+    """Fault F34: `run --json` showed no progress on a terminal."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal, raising=False)
+    assert is_quiet(as_json) is quiet

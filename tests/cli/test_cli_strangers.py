@@ -6,8 +6,8 @@ import re
 import pytest
 
 from ethereal import Model
-from ethereal.base.messages import gap_remark
 from ethereal.runs.folder import RunFolder
+from ethereal.runs.scores import gap_remark
 
 STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 TABLE = "x\x1b]0;title\x07,\u202eabc\n1,0\n0,1\n"

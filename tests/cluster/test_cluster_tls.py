@@ -81,7 +81,7 @@ def test_certificates_and_address_must_belong_together(certificates, monkeypatch
         cluster.connect("tcp://127.0.0.1:1", files(certificates))
     with pytest.raises(ClusterError, match="Certificates are given, but no cluster"):
         cluster.choose(workers=2, tls=files(certificates))
-    with pytest.raises(ClusterError, match=r"tls://127.0.0.1:1.*--tls-ca"):
+    with pytest.raises(ClusterError, match=r"tls://127.0.0.1:1.*tls_ca="):
         cluster.connect("tls://127.0.0.1:1")
 
 

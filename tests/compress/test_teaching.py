@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from ethereal.base.calibration import vote_scale
 from ethereal.compress.curve import PruneRows, _blends
+from ethereal.model.calibration import vote_scale
 
 
 def test_held_out_rows_have_every_class_in_proportion():

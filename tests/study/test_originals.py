@@ -17,9 +17,8 @@ from typer.testing import CliRunner
 from dataset_archives import emg_files, serving, zipped
 from ethereal import datasets
 from ethereal.cli import app
-from says import says
-
 from ethereal_study.sets import download, registry
+from says import says
 
 # Rows of the ten batches of gas, and the gases that a batch lacks, in the original.
 BATCHES = (445, 1244, 1586, 161, 197, 2300, 3613, 294, 470, 3600)

@@ -15,9 +15,9 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from ethereal import Booleanizer, EtherealClassifier, Model, compress
-from ethereal.base.calibration import fit_temperature
-from ethereal.base.matrices import refuse_odd_labels
 from ethereal.base.splits import hold_out_by_class
+from ethereal.features.matrices import refuse_odd_labels
+from ethereal.model.calibration import fit_temperature
 from ethereal.model.file import from_file_bytes, to_file_bytes
 
 

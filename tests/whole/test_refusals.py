@@ -80,7 +80,7 @@ ABOVE = {
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
     "page": ("the page", lambda m, to: render(Report("t", "", m, X, Y))),
-    "figures": ("the page", lambda m, to: figures.of_report(Report("t", "", m, X, Y))),
+    "figures": ("the page", lambda m, to: list(figures.of_report(Report("t", "", m, X, Y)))),
 }
 
 

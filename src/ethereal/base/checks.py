@@ -11,10 +11,7 @@ import math
 import numbers
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from typing import Any
 
 _BYTES = {"": 1, "b": 1, "k": 1024, "kb": 1024, "kib": 1024, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20}
 _COUNTS = {"": 1, "k": 1e3, "m": 1e6}
@@ -80,15 +77,6 @@ def count_threads(n_jobs: object) -> int:
     import joblib
 
     return int(joblib.effective_n_jobs(int(n_jobs)))
-
-
-def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
-    """Read-only copy of an array."""
-    import numpy as np
-
-    array = np.array(values, dtype=dtype)
-    array.setflags(write=False)
-    return array
 
 
 def parse_bytes(name: str, value: object) -> int:

@@ -14,11 +14,10 @@ import textwrap
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.table import Table
-    from typing_extensions import Self
 
 # What would steer a terminal, turn the direction of the text or be no character at all. A stranger's model or
 # table may have it in its names.
@@ -29,9 +28,6 @@ _GAP = 3  # columns between two columns of a table
 _TITLE = 78  # a longer title folds
 _HEAD = 8  # a shorter head stays whole
 _SHORT = 25  # letters of a text that stays whole
-_SECONDS_BETWEEN_LINES = 5.0
-_LEAST_GAP = 0.1  # a smaller difference is none
-_NOISE_OF_GAP = 4.0  # standard errors of the difference that chance may give
 
 
 def printable(text: str) -> str:
@@ -43,23 +39,7 @@ def printable(text: str) -> str:
     return _STEERS.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
-_spelling: Callable[[str], str] = str
-
-
-@contextmanager
-def spelled(spelling: Callable[[str], str]) -> Iterator[None]:
-    """Let messages name options as `spelling` writes them: a command has --label in place of label=.
-
-    >>> with spelled(lambda text: text.replace("label=", "--label ")):
-    ...     say("Give label=COLUMN.")
-    Give --label COLUMN.
-    """
-    global _spelling
-    before, _spelling = _spelling, spelling
-    try:
-        yield
-    finally:
-        _spelling = before
+spelling: Callable[[str], str] = str  # how messages name options: a command has --label in place of label=
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -69,7 +49,7 @@ def say(text: str, *, err: bool = False) -> None:
     two files written
     """
     stream = sys.stderr if err else sys.stdout
-    print(fitted(printable(_spelling(text)), width_of(stream)), file=stream, flush=True)
+    print(fitted(printable(spelling(text)), width_of(stream)), file=stream, flush=True)
 
 
 class PrintableStream(io.TextIOBase):
@@ -186,117 +166,47 @@ def _folded(name: str, width: int) -> list[str]:
     return textwrap.wrap(name, max(width, longest, _HEAD), break_long_words=False) or [""]
 
 
-def is_quiet(as_json: bool) -> bool:
-    """Whether progress has no reader: a program takes the JSON, and nobody watches standard error."""
-    return as_json and not sys.stderr.isatty()
+Show = Callable[[float, str], None]  # how much of the total is done, and a text
 
 
-class Progress:
-    """Shows how far work has come. Use it as a context.
+@contextmanager
+def progress(
+    name: str,
+    total: float,
+    *,
+    quiet: bool,
+    tells_left: bool = True,
+    seconds: float = 5.0,
+    at_ends: bool = False,
+) -> Iterator[Show]:
+    """Show how far work has come. Without a terminal, a line every few `seconds` says so.
 
-    >>> with Progress("epoch", total=2, quiet=True) as progress:
-    ...     progress.show(1, "1/2")
+    Time still to wait is shown where it `tells_left`. With `at_ends` the first and the last step have a line.
+
+    >>> with progress("epoch", total=2, quiet=True) as show:
+    ...     show(1, "1/2")
     """
+    name = printable(name)
+    last_line = -math.inf if at_ends else time.monotonic()
 
-    def __init__(self, name: str, total: float, *, quiet: bool, tells_left: bool = True) -> None:
-        self.name, self.total, self.quiet = printable(name), total, quiet
-        self._tells_left = tells_left
-        self._bar: Any = None
-        self._last_line = time.monotonic()
+    def show(done: float, text: str) -> None:
+        nonlocal last_line
+        is_due = time.monotonic() - last_line >= seconds or (at_ends and done == total)
+        if is_due and not quiet:
+            print(f"{name} {text}", file=sys.stderr, flush=True)
+            last_line = time.monotonic()
 
-    def __enter__(self) -> Self:
-        if not self.quiet and sys.stderr.isatty():
-            # rich takes a tenth of a second to import, so import it only where a bar is drawn.
-            from rich.console import Console
-            from rich.progress import BarColumn, ProgressColumn, TextColumn, TimeRemainingColumn
-            from rich.progress import Progress as Bar
+    if quiet or not sys.stderr.isatty():
+        yield show
+        return
+    # rich takes a tenth of a second to import, so import it only where a bar is drawn.
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 
-            # The name of a file is shown as it is, braces and brackets too.
-            name = TextColumn("{task.fields[name]}", markup=False)
-            left: tuple[ProgressColumn, ...] = (TimeRemainingColumn(),) if self._tells_left else ()
-            text = TextColumn("{task.description}", markup=False)
-            self._bar = Bar(name, BarColumn(), text, *left, console=Console(stderr=True))
-            self._bar.start()
-            self._bar.add_task("", total=self.total, name=self.name)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def show(self, done: float, text: str) -> None:
-        """Show how much of the total is done. Without a terminal, a line every few seconds says so."""
-        if self._bar is not None:
-            self._bar.update(0, completed=done, description=text)
-        elif not self.quiet and self.is_due(done):
-            print(f"{self.name} {text}", file=sys.stderr, flush=True)
-            self._last_line = time.monotonic()
-
-    def is_due(self, done: float) -> bool:
-        """Whether the last line is some seconds ago."""
-        return time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
-
-
-class EpochProgress(Progress):
-    """Shows epochs as they end: on a terminal each, elsewhere one every few seconds.
-
-    >>> with EpochProgress(total=2, verbose=0) as progress:
-    ...     progress.update({"epoch": 1, "includes_per_clause": 3.2}, rows_per_second=1e5)
-    """
-
-    def __init__(self, total: int, verbose: int, name: str = "epoch") -> None:
-        super().__init__(name, total, quiet=not verbose)
-        self._last_line = float("-inf")
-
-    def update(self, record: dict[str, Any], rows_per_second: float) -> None:
-        """Show the record of a finished epoch."""
-        text = f"{record['epoch']}/{self.total}  {_summary(record, rows_per_second)}"
-        self.show(record["epoch"], text)
-
-    def is_due(self, done: float) -> bool:
-        """Whether a line is due. The first and the last epoch always have one."""
-        return super().is_due(done) or done == self.total
-
-
-def _summary(record: dict[str, Any], rows_per_second: float) -> str:
-    """One line: the accuracy known first among validation, eval set and training rows.
-
-    >>> _summary({"validation_accuracy": 0.912, "includes_per_clause": 7.25}, 123456.0)
-    'validation 91.2 %  literals 7.25  123,456 rows/s'
-    """
-    parts = [
-        f"{kind} {100 * record[f'{kind}_accuracy']:.1f} %"
-        for kind in ("validation", "eval", "train")
-        if record.get(f"{kind}_accuracy") is not None
-    ]
-    parts.append(f"literals {record['includes_per_clause']:.2f}")
-    parts.append(f"{rows_per_second:,.0f} rows/s")
-    return "  ".join(parts)
-
-
-def gap_remark(
-    held_out: float, n_held_out: int, test: float, n_test: int, *, is_windows: bool = False
-) -> str | None:
-    """Say that two accuracies are further apart than chance explains, and what to do. None if they are not.
-
-    Beyond noise, the accuracies on held-out rows and on test rows say that the rows differ.
-
-    >>> gap_remark(0.105, 1000, 0.63, 200)[:66]
-    '10.5 % of the held-out rows are right, but 63.0 % of the test rows'
-    >>> gap_remark(0.90, 50, 0.80, 50) is None
-    True
-    """
-    if min(n_held_out, n_test) == 0:
-        return None
-    both = (held_out * n_held_out + test * n_test) / (n_held_out + n_test)
-    noise = math.sqrt(both * (1 - both) * (1 / n_held_out + 1 / n_test))
-    if abs(held_out - test) <= max(_LEAST_GAP, _NOISE_OF_GAP * noise):
-        return None
-    why = f"{100 * held_out:.1f} % of the held-out rows are right, but {100 * test:.1f} % of the test rows"
-    if held_out < test:
-        return (
-            f"{why}. The test rows seem to be easier than those to learn from. Look at how they were chosen."
-        )
-    remedy = "Give group= with the column of the person or recording, and record more of them."
-    more = " Other kernels= may carry over better." if is_windows else ""
-    return f"{why}. The test rows come from elsewhere than those to learn from. {remedy}{more}"
+    # The name of a file is shown as it is, braces and brackets too.
+    head = TextColumn("{task.fields[name]}", markup=False)
+    left: tuple[ProgressColumn, ...] = (TimeRemainingColumn(),) if tells_left else ()
+    text = TextColumn("{task.description}", markup=False)
+    with Progress(head, BarColumn(), text, *left, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total, name=name)
+        yield lambda done, text: bar.update(task, completed=done, description=text)

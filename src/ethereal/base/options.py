@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ast
-import math
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field, fields
 from typing import Any, TypeVar
 
@@ -49,11 +48,6 @@ def split_kwargs(
         return given, dict(keywords)
     others = {name: value for name, value in keywords.items() if name not in names}
     return kind(**{name: value for name, value in keywords.items() if name in names}), others
-
-
-def cli_fields(options: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that a command offers, with their values."""
-    return {each.name: getattr(options, each.name) for each in fields(options) if "help" in each.metadata}
 
 
 Flags = tuple[str, str]  # on the command line, of a value or True, and of False
@@ -102,31 +96,6 @@ def _words(flag: str, value: str) -> str:
     if not isinstance(values, list):
         values = [values if value[0] in "'\"" else value]
     return " ".join(f"{flag} {shlex.quote(str(one))}" for one in values)
-
-
-def command_words(options: Any) -> list[str]:
-    """Return the words of a command line that ask for these options, without those that are usual.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Some:
-    ...     label: str | None = option(None, "Column.")
-    ...     header: bool = option(True, "Names.", "--header/--no-header")
-    >>> command_words(Some("a b", False))
-    ['--label', 'a b', '--no-header']
-    """
-    words, flags = list[str](), flags_of(type(options))
-    for each in (each for each in fields(options) if each.name in flags):
-        (yes, no), value = flags[each.name], getattr(options, each.name)
-        if value in (each.default, None, math.inf):
-            continue
-        if isinstance(value, bool):
-            words.append(yes if value else no)
-            continue
-        values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
-        texts = [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values]
-        words += [word for text in texts for word in (yes, text)]
-    return words
 
 
 def refuse(function: str, keywords: Mapping[str, Any], *kinds: type) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,11 +12,11 @@ import typer
 
 from ethereal.adapt.learn_options import DEFAULT_ROWS
 from ethereal.base.atomic import write_text
-from ethereal.base.messages import Progress, is_quiet, say
+from ethereal.base.messages import progress, say
 from ethereal.base.options import option
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, Data, ModelFile, grouped
+from ethereal.cli.options import AsJson, Data, ModelFile, grouped, is_quiet
 from ethereal.cli.output import console
 from ethereal.datasets.options import GroupedTableOptions
 
@@ -56,35 +57,29 @@ def adapt(
     people whom the model was not trained on, and rows in the order of time.
     """
     with reported():
-        from ethereal.adapt.trial import try_teaching
+        from ethereal.adapt.trial import HEADS, try_teaching
         from ethereal.model import Model
 
         machine = Model.load(model)
         X, y, who = _rows(machine, data, form)
-        with Progress("adapt", 1.0, quiet=is_quiet(as_json)) as progress:
+        with progress("adapt", 1.0, quiet=is_quiet(as_json)) as show:
             n_people, seen = len(set(who.tolist())), list[str]()
 
             def on_person(name: str) -> None:
                 seen.append(name)
-                progress.show(len(seen) / n_people, name)
+                show(len(seen) / n_people, name)
 
-            trial = try_teaching(
-                machine,
-                X,
-                y,
-                who,
-                on_person=on_person,
-                form=teaching.learn,
-                n_rows=teaching.learn_rows,
-                guard=teaching.guard,
-                margin=teaching.margin,
-            )
+            learning: Any = {"form": teaching.learn, "n_rows": teaching.learn_rows}
+            learning |= {"guard": teaching.guard, "margin": teaching.margin}
+            trial = try_teaching(machine, X, y, who, on_person=on_person, **learning)
     if as_json:
         typer.echo(json.dumps(_for_programs(trial)))
     else:
-        console().print(_table(trial))
+        title = f"{len(trial.people)} people, {100 * trial.before.mean():.1f} % before, in points"
+        console().print(_table(title, HEADS, trial.lines))
         if people:
-            console().print(_people(trial))
+            heads = "person", "before", *(f"{n} per class" for n in trial.after)
+            console().print(_table("accuracy of each person", heads, _people(trial)))
         say(trial.verdict)
         most = max(trial.after) * machine.n_classes
         if most > teaching.learn_rows:
@@ -118,29 +113,22 @@ def _rows(
     return (rows.X, rows.y, groups) if rows.test is None else (rows.X_test, rows.y_test, groups)
 
 
-def _table(trial: Trial) -> Table:
+def _table(title: str, heads: Iterable[str], lines: Iterable[Iterable[str]]) -> Table:
     from rich.table import Table
 
-    from ethereal.adapt.trial import HEADS
-
-    table = Table(title=f"{len(trial.people)} people, {100 * trial.before.mean():.1f} % before, in points")
-    for head in HEADS:
+    table = Table(title=title)
+    for head in heads:
         table.add_column(head, justify="right")
-    for line in trial.lines:
+    for line in lines:
         table.add_row(*line)
     return table
 
 
-def _people(trial: Trial) -> Table:
-    from rich.table import Table
-
-    table = Table(title="accuracy of each person")
-    for head in ("person", "before", *(f"{n} per class" for n in trial.after)):
-        table.add_column(head, justify="right")
+def _people(trial: Trial) -> Iterator[list[str]]:
+    """Yield the line of each person."""
     for p, name in enumerate(trial.people):
         after = [f"{100 * of_people[p]:.1f}" for of_people in trial.after.values()]
-        table.add_row(name, f"{100 * trial.before[p]:.1f}", *after)
-    return table
+        yield [name, f"{100 * trial.before[p]:.1f}", *after]
 
 
 def _for_programs(trial: Trial) -> dict[str, Any]:

@@ -88,10 +88,8 @@ def _tell(found: Captured, wanted: float | None) -> None:
     if found.n_dropped:
         many = found.n_dropped > _MANY * found.n_samples
         remedy = " Check the cable and --baudrate." if many else ""
-        what = (
-            f"{found.n_dropped:,} lines were not whole and are left out. No window will cross these places."
-        )
-        say(f"note: {what}{remedy}", err=True)
+        what = f"{found.n_dropped:,} lines were not whole and are left out."
+        say(f"note: {what} No window will cross these places.{remedy}", err=True)
     if found.why_ended:
         say(f"warning: {found.why_ended}. What was recorded before is kept.", err=True)
     if wanted is not None and found.rate is not None and abs(found.rate / wanted - 1) > _OFF:

@@ -13,8 +13,9 @@ from typing import Any, TypeVar
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from ethereal.base import messages
 from ethereal.base.atomic import end_standard_output
-from ethereal.base.messages import say, spelled
+from ethereal.base.messages import say
 from ethereal.base.options import with_flags
 from ethereal.base.package import AddedCommand, added
 
@@ -45,9 +46,7 @@ COMMANDS = {
         "prove": "Analyse exported C with Frama-C, for every value of the features and for int of 16 and of "
         "32 bits.",
     },
-    "Data sets": {
-        "datasets": "List the study's data sets, or fetch them.",
-    },
+    "Data sets": {"datasets": "List the study's data sets, or fetch them."},
 }
 ADDED: dict[str, AddedCommand] = added("ethereal.commands")
 for _name, _own in ADDED.items():
@@ -142,8 +141,11 @@ class Command(TyperCommand):
             for each in self.params
             if each.param_type_name == "option" and each.name
         }
-        with spelled(partial(with_flags, flags=flags)):
+        before, messages.spelling = messages.spelling, partial(with_flags, flags=flags)
+        try:
             return super().invoke(ctx)
+        finally:
+            messages.spelling = before
 
 
 class Group(TyperGroup):
@@ -179,14 +181,16 @@ class Root(Group):
         super().__init__(*args, **keywords)
         self.commands = Loaded({**dict.fromkeys(HELP), **self.commands})
         self._lists = False
+        # Without it a mistake of the user is plain text. What frames it takes as long to load as the rest.
+        self._markup, self.rich_markup_mode = self.rich_markup_mode, None
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help."""
-        self._lists = True
+        self._lists, self.rich_markup_mode = True, self._markup
         try:
             super().format_help(ctx, formatter)
         finally:
-            self._lists = False
+            self._lists, self.rich_markup_mode = False, None
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return the command, or in the list of all what stands there of it."""

@@ -11,14 +11,15 @@ import typer
 from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, ModelFile, grouped, is_there
+from ethereal.cli.inspect import rules_for_programs
+from ethereal.cli.options import AsJson, ModelFile, Rows, grouped
 from ethereal.cli.predict import why_refused
 from ethereal.datasets.options import AnsweredOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     from ethereal.datasets.tables import Chunk, Table
     from ethereal.model import Model
-    from ethereal.model.explain import Explanation
+    from ethereal.model.explain import Change, Explanation
     from ethereal.model.rules import Rule
 
 
@@ -26,10 +27,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 @grouped
 def explain(
     model: ModelFile,
-    data: Annotated[
-        str,
-        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
-    ],
+    data: Rows,
     form: AnsweredOptions,
     row: Annotated[
         int, typer.Option(min=1, help="Row of data to explain. The first one is 1, a header does not count.")
@@ -81,24 +79,17 @@ def _one_row(chunks: Iterator[Chunk], table: Table, row: int) -> Chunk:
 def _facts(model: Model, why: Explanation) -> dict[str, Any]:
     """Return the explanation for JSON."""
     fired = {rule.clause: rule for rules in (why.for_winner, why.for_runner_up) for _, rule in rules}
+
+    def change_of(change: Change) -> dict[str, Any]:
+        name, text = model.input_names[change.condition.feature], change.condition.text
+        return {"feature": name, "value": change.value, "condition": text}
+
     return {
         "prediction": why.answer,
         "runner_up": why.runner_up,
         "votes": {str(label): votes for label, votes in why.votes.items()},
-        "rules": [
-            {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
-            for _, rule in sorted(fired.items())
-        ],
-        "changes": None
-        if why.changes is None
-        else [
-            {
-                "feature": model.input_names[change.condition.feature],
-                "value": change.value,
-                "condition": change.condition.text,
-            }
-            for change in why.changes
-        ],
+        "rules": rules_for_programs(model, fired),
+        "changes": None if why.changes is None else list(map(change_of, why.changes)),
     }
 
 
@@ -119,11 +110,7 @@ def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str
             lines += _rules(f"for {label}", [pair for pair in fired if pair[0] > 0], top)
             lines += _rules(f"against {label}", [pair for pair in fired if pair[0] < 0], top)
     if why.changes is not None:
-        lines += [
-            "",
-            f"The answer would be {why.runner_up} with:",
-            *(f"  {change}" for change in why.changes),
-        ]
+        lines += ["", f"The answer would be {why.runner_up} with:", *(f"  {one}" for one in why.changes)]
     elif why.runner_up is not None:
         lines += ["", f"No small set of changes was found that makes the answer {why.runner_up}."]
     return "\n".join(lines)

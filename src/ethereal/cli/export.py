@@ -216,11 +216,9 @@ def _told(takes: dict[str, Any]) -> str:
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     counted = takes.get("counted", "instructions")
     article = "an" if takes["target"].startswith("a") else "a"
-    time = (
-        f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"
-        if takes["measured"]
-        else ""
-    )
+    time = ""
+    if takes["measured"]:
+        time = f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"
     return (
         f"layout {takes['layout']} on {article} {takes['target']}: "
         f"{most}{takes['flash_bytes']:,} bytes of flash, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from ethereal.cli.output import console
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+    from ethereal.model.rules import Rule
 
 _TOP = 10
 
@@ -54,12 +56,15 @@ def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, A
     """Return the rules with their votes, in the order of the clauses."""
     from ethereal.model.rules import rules_by_class
 
-    chosen = {
-        rule.clause: rule for of_class in rules_by_class(model, label).values() for _, rule in of_class[:top]
-    }
+    of_classes = rules_by_class(model, label).values()
+    return rules_for_programs(model, {rule.clause: rule for some in of_classes for _, rule in some[:top]})
+
+
+def rules_for_programs(model: Model, rules: Mapping[int, Rule]) -> list[dict[str, Any]]:
+    """Return rules by the numbers of their clauses as JSON has them: votes and text."""
     return [
         {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
-        for _, rule in sorted(chosen.items())
+        for _, rule in sorted(rules.items())
     ]
 
 
@@ -73,6 +78,7 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
     names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
     totals = np.bincount(model.literals, minlength=len(names))  # clauses, whatever they vote on
     order = totals.argsort(kind="stable")[::-1][:_TOP]
+    automata = 2 * model.n_booleans * model.n_clauses  # a literal of each clause has one
     return {
         "file": str(path),
         "file_bytes": path.stat().st_size,
@@ -89,7 +95,7 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "booleans": model.n_booleans,
         "clauses": model.n_clauses,
         "includes": model.n_includes,
-        "excluded_share": _excluded_share(model),
+        "excluded_share": 1 - model.n_includes / automata if automata else None,
         "simplified": {"clauses": simple.n_clauses, "includes": simple.n_includes},
         "bytes": encode.sizes(model),
         "bytes_simplified": encode.sizes(simple),
@@ -98,12 +104,6 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "pruned_for": None if model.deployment is None else model.deployment.describe(),
         "provenance": dict(model.provenance),
     }
-
-
-def _excluded_share(model: Model) -> float | None:
-    """Return the share of literals that a clause leaves out, over all clauses. None without clauses."""
-    automata = 2 * model.n_booleans * model.n_clauses
-    return 1 - model.n_includes / automata if automata else None
 
 
 def _show(facts: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
@@ -41,9 +42,29 @@ if TYPE_CHECKING:
 NOT_MET = 3  # exit code when a row could take more instructions than allowed
 KEPT = ("layout", "target", "input", "flash", "clause_bytes", "early")  # options that a model may decide
 _CYCLES = "est. cycles"
-_COLUMNS = ("program", "accuracy", "flash", "RAM", "instructions", _CYCLES, "est. time")
-_DETAILS = ("layout", "instructions", "min", "max", "clauses", _CYCLES, "code", "tables", "flash", "RAM",
-            "stack", "equal", "est. time", "est. energy")  # fmt: skip
+# What a table shows of a measurement. On an AVR the instructions are cycles, and none are estimated.
+_SHOWN: dict[str, Callable[[Measurement], str]] = {
+    "flash": lambda m: bytes_text(m.flash_bytes),
+    "RAM": lambda m: bytes_text(m.ram_bytes + m.stack_bytes),
+    "instructions": lambda m: f"{m.total_instructions:,.0f}",
+    _CYCLES: lambda m: f"{m.estimated_cycles:,.0f}",
+    "est. time": lambda m: seconds_text(m.estimated_seconds),
+}
+_DETAILS: dict[str, Callable[[Measurement], str]] = {
+    "instructions": _SHOWN["instructions"],
+    "min": lambda m: f"{m.total_instructions_min:,}",
+    "max": lambda m: f"{m.total_instructions_max:,}",
+    "clauses": lambda m: f"{m.instructions:,.0f}",
+    _CYCLES: _SHOWN[_CYCLES],
+    "code": lambda m: f"{m.code_bytes:,}",
+    "tables": lambda m: f"{m.table_bytes:,}",
+    "flash": lambda m: f"{m.flash_bytes:,}",
+    "RAM": lambda m: f"{m.ram_bytes:,}",
+    "stack": lambda m: f"{m.stack_bytes:,}",
+    "equal": lambda m: f"{_equal(m):,} of {m.n_rows:,}",
+    "est. time": lambda m: f"{1e6 * m.estimated_seconds:,.1f} us",
+    "est. energy": lambda m: f"{1e6 * m.estimated_joules:,.2f} uJ",
+}
 
 
 @dataclass(frozen=True)
@@ -177,7 +198,12 @@ def measure(
         options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
-        found = _measured(machine, X, options, rates.of(options.target), remarks)
+        given = vars(options) | {"estimate": rates.of(options.target)}
+        if options.layout == "all":
+            del given["layout"]
+            found = device.measure_layouts(machine, X, remark=remarks.append, **given)
+        else:
+            found = [device.measure(machine, X, **given)]
         if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
             scan = redress_scan(machine, X)
@@ -186,8 +212,7 @@ def measure(
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
     else:
         say(f"{name} on {found[0].target}")
-        shown = _details(found) if extent.details else _table(found, accuracy)
-        console(width=160 if extent.details else None).print(shown)
+        console(width=160 if extent.details else None).print(_table(found, extent.details, accuracy))
         say(_closing(found, there, accuracy, extent.details))
         if kept.keeps_layout:
             say(_pruned_for(found[0], kept))
@@ -248,19 +273,6 @@ def _subject(
     return _Subject(name, machine, X, accuracy, typical)
 
 
-def _measured(
-    model: Model, X: NDArray[Any], options: MeasureOptions, estimate: Estimate, remarks: list[str]
-) -> list[Measurement]:
-    """Return what was measured of one layout or of all. Remarks tell of those left out."""
-    from ethereal import device
-
-    given = vars(options) | {"estimate": estimate}
-    if options.layout != "all":
-        return [device.measure(model, X, **given)]
-    del given["layout"]
-    return device.measure_layouts(model, X, remark=remarks.append, **given)
-
-
 def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
     """Return the share of right answers. Rows that are unknown have none."""
     from ethereal.cli.predict import count_right, is_unknown
@@ -270,50 +282,17 @@ def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
     return count_right(labels[there], y[there]) / max(int(there.sum()), 1)
 
 
-def _table(found: list[Measurement], accuracy: float | None) -> Table:
-    """Return one line per program, which fits 80 columns."""
-    head = [found[0].counted if name == "instructions" else name for name in _COLUMNS]
-    rows = [
-        [
-            m.name,
-            "" if accuracy is None else f"{100 * accuracy:.1f} %",
-            bytes_text(m.flash_bytes),
-            bytes_text(m.ram_bytes + m.stack_bytes),
-            f"{m.total_instructions:,.0f}",
-            f"{m.estimated_cycles:,.0f}",
-            seconds_text(m.estimated_seconds),
-        ]
-        for m in found
-    ]
-    return _known(head, rows, {"accuracy"} if accuracy is None else set())
-
-
-def _known(head: list[str], rows: list[list[str]], unknown: set[str]) -> Table:
-    """Return a table without the columns that are not known. Where cycles are counted, none are estimated."""
-    left_out = unknown | ({_CYCLES} if "cycles" in head else set())
-    kept = [i for i, name in enumerate(head) if name not in left_out]
-    return table_of(None, [head[i] for i in kept], [[row[i] for i in kept] for row in rows])
-
-
-def _details(found: list[Measurement]) -> Table:
-    """Return a wide table of everything."""
-    head = [found[0].counted if name == "instructions" else name for name in _DETAILS]
-    rows = [
-        [
-            m.name,
-            f"{m.total_instructions:,.0f}",
-            f"{m.total_instructions_min:,}",
-            f"{m.total_instructions_max:,}",
-            f"{m.instructions:,.0f}",
-            f"{m.estimated_cycles:,.0f}",
-            *(f"{n:,}" for n in (m.code_bytes, m.table_bytes, m.flash_bytes, m.ram_bytes, m.stack_bytes)),
-            f"{_equal(m):,} of {m.n_rows:,}",
-            f"{1e6 * m.estimated_seconds:,.1f} us",
-            f"{1e6 * m.estimated_joules:,.2f} uJ",
-        ]
-        for m in found
-    ]
-    return _known(head, rows, set())
+def _table(found: list[Measurement], details: bool, accuracy: float | None) -> Table:
+    """Return one line per program, wide with details, else within 80 columns."""
+    counted = found[0].counted
+    shown = {name: text for name, text in (_DETAILS if details else _SHOWN).items()
+             if name != _CYCLES or counted != "cycles"}  # fmt: skip
+    lead, first = ["layout" if details else "program"], [[m.name] for m in found]
+    if not details and accuracy is not None:
+        lead, first = [*lead, "accuracy"], [[m.name, f"{100 * accuracy:.1f} %"] for m in found]
+    head = [*lead, *(counted if name == "instructions" else name for name in shown)]
+    texts = ([*cells, *(text(m) for text in shown.values())] for cells, m in zip(first, found, strict=True))
+    return table_of(None, head, texts)
 
 
 def _closing(found: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:
@@ -394,14 +373,9 @@ def read_model(
                 "rows with a label of every class, or labels that are numbers from 0 on."
             )
         labels = None  # the classes are 0, 1, ..., and not all of them are there
+    n_booleans = None if X is None else X.shape[1]
     try:
-        model = read_text(
-            words,
-            counts,
-            n_booleans=None if X is None else X.shape[1],
-            classes=labels,
-            lenient=options.lenient,
-        )
+        model = read_text(words, counts, n_booleans=n_booleans, classes=labels, lenient=options.lenient)
     except CodeError as error:
         raise ValueError(f"{options.words} with {options.counts}: {error}") from error
     return model, X, y

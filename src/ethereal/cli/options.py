@@ -29,16 +29,19 @@ def is_there(source: Any) -> Any:
     return source
 
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="A data set's name, a .csv, .parquet or .npz file, or recordings.", callback=is_there
-    ),
-]
+_DATA = "A data set's name, a .csv, .parquet or .npz file, or recordings."
+_ROWS = "A .csv, .parquet, .npy or .npz file, or a data set's name."
+Data = Annotated[str, typer.Argument(help=_DATA, callback=is_there)]
+Rows = Annotated[str, typer.Argument(help=_ROWS, callback=is_there)]
 ModelFile = Annotated[
     Path, typer.Argument(help="Model file, as `ethereal train --out m.etm` writes it.", callback=is_there)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for programs instead of text.")]
+
+
+def is_quiet(as_json: bool) -> bool:
+    """Whether progress has no reader: a program takes the JSON, and nobody watches standard error."""
+    return as_json and not sys.stderr.isatty()
 
 
 def was_given(context: typer.Context, name: str) -> bool:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TextIO
 import typer
 
 from ethereal.base.atomic import STANDARD_OUTPUT, is_standard_output, open_text
-from ethereal.base.messages import PrintableStream, Progress, say
+from ethereal.base.messages import PrintableStream, progress, say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import ModelFile, grouped, is_there
+from ethereal.cli.options import ModelFile, Rows, grouped
 from ethereal.datasets.options import AnsweredOptions
 
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
@@ -32,10 +32,7 @@ if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not 
 @grouped
 def predict(
     model: ModelFile,
-    data: Annotated[
-        str,
-        typer.Argument(help="A .csv, .parquet, .npy or .npz file, or a data set's name.", callback=is_there),
-    ],
+    data: Rows,
     form: AnsweredOptions,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="File to write. Default: standard output.")
@@ -45,8 +42,7 @@ def predict(
     ] = False,
     sums: Annotated[bool, typer.Option("--sums", help="Also the votes of every class.")] = False,
     missing: Annotated[
-        str,
-        typer.Option(help="A value that never was missing in training is: refuse it, or mark the row."),
+        str, typer.Option(help="A value that never was missing in training is: refuse it, or mark the row.")
     ] = "refuse",
     jobs: Annotated[int, typer.Option(help="Threads. -1 is one per core.")] = -1,
     as_json: Annotated[bool, typer.Option("--json", help="A JSON object per line instead of CSV.")] = False,
@@ -81,15 +77,14 @@ def predict(
         on_terminal = out is None and sys.stdout.isatty()
         with open_text(STANDARD_OUTPUT if out is None else out) as file:
             stream = PrintableStream(file) if on_terminal else file
-            write = (
-                json_writer(machine, stream, table.places)
-                if as_json
-                else csv_writer(machine, stream, sums, proba, marks, table.places)
-            )
-            with Progress(table.path.name, 1.0, quiet=on_terminal) as progress:
+            if as_json:
+                write = json_writer(machine, stream, table.places)
+            else:
+                write = csv_writer(machine, stream, sums, proba, marks, table.places)
+            with progress(table.path.name, 1.0, quiet=on_terminal) as show:
                 for chunk in rows.chunks():
                     write(scorer.score(chunk))
-                    progress.show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
+                    show(chunk.share_read, f"{chunk.share_read:.0%}  {scorer.n_rows:,} rows")
         if isinstance(table, CsvTable):
             warn_of_unfinished_line(table)
     _tell(scorer.summary(), out, as_json)
@@ -119,20 +114,11 @@ class Scorer:
     """Predicts chunk after chunk and keeps count."""
 
     def __init__(
-        self,
-        model: Model,
-        rows: OpenRows,
-        *,
-        sums: bool,
-        proba: bool,
-        n_jobs: int,
-        marks: bool = False,
+        self, model: Model, rows: OpenRows, *, sums: bool, proba: bool, n_jobs: int, marks: bool
     ) -> None:
-        self._model, self._rows = model, rows
+        self._model, self._rows, self._marks = model, rows, marks
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
-        self._marks = marks
-        self.n_rows = self.n_marked = 0
-        self._n_labelled = self._n_right = self._n_unknown = 0
+        self.n_rows = self.n_marked = self._n_labelled = self._n_right = self._n_unknown = 0
         self._start = time.perf_counter()
 
     def score(self, chunk: Chunk) -> Scores:
@@ -183,16 +169,10 @@ class Scorer:
     def summary(self) -> dict[str, Any]:
         """Return rows, time, and accuracy where labels were given."""
         seconds = time.perf_counter() - self._start
-        accuracy = self._n_right / self._n_labelled if self._n_labelled else None
-        rate = self.n_rows / seconds
-        return {
-            "rows": self.n_rows,
-            "marked": self.n_marked,
-            "seconds": seconds,
-            "rows_per_second": rate,
-            "accuracy": accuracy,  # of the answers
-            **({"unknown": self._n_unknown} if self._model.output.kind == "unknown" else {}),
-        }
+        told: dict[str, Any] = {"rows": self.n_rows, "marked": self.n_marked, "seconds": seconds}
+        told["rows_per_second"] = self.n_rows / seconds
+        told["accuracy"] = self._n_right / self._n_labelled if self._n_labelled else None  # of the answers
+        return told | ({"unknown": self._n_unknown} if self._model.output.kind == "unknown" else {})
 
 
 class Scores(NamedTuple):

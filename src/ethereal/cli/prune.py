@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 def prune(
     model: ModelFile,
     data: Annotated[
-        str,
-        typer.Argument(help="Labelled rows: the data that the model was trained on.", callback=is_there),
+        str, typer.Argument(help="Labelled rows: the data that the model was trained on.", callback=is_there)
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Model file to write, for example small.etm.")],
     budget: Budget,
@@ -74,18 +73,9 @@ def prune(
         found.model.save(out)
     before, took = found.curve[0], found.footprint
     if as_json:
-        typer.echo(
-            json.dumps(
-                {
-                    "model": str(out),
-                    "accuracy_before": before.accuracy,
-                    "accuracy": found.accuracy,
-                    "includes_before": machine.n_includes,
-                    "includes": found.model.n_includes,
-                    "footprint": asdict(took),
-                }
-            )
-        )
+        facts = {"model": str(out), "accuracy_before": before.accuracy, "accuracy": found.accuracy}
+        facts |= {"includes_before": machine.n_includes, "includes": found.model.n_includes}
+        typer.echo(json.dumps(facts | {"footprint": asdict(took)}))
         return
     tell = partial(say, err=is_standard_output(out))
     _tell(machine, found, budget, tell)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ethereal.base.messages import is_quiet, say, width_of
+from ethereal.base.messages import say, width_of
 from ethereal.base.options import with_flags
 from ethereal.cli import app
 from ethereal.cli.errors import continued_later, reported
-from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.runs.options import FLAGS, Extent, Settings
 from ethereal.train.options import TrainingOptions, UnknownOptions
@@ -49,14 +50,15 @@ def run(
     path = Path(data)
     data = str(path.resolve()) if path.exists() else data  # so that the run finds it from elsewhere
     settings = Settings(data, table, budget, training, parts, unknown, extent)
+    quiet = is_quiet(as_json)
     with reported(), continued_later():
         from ethereal.runs.run import carry_out
 
-        found = carry_out(settings, out, quiet=is_quiet(as_json))
+        found = carry_out(settings, out, quiet=quiet)
     if as_json:
         typer.echo(json.dumps(_facts(found)))
     else:
-        _show(found)
+        say("\n" + found.told(width_of(sys.stdout), partial(with_flags, flags=FLAGS)))
     if open_report:
         found.show()
 
@@ -87,22 +89,3 @@ def _facts(run: Run) -> dict[str, object]:
     for result in stages.values():
         result.pop("history", None)
     return {"folder": str(run.folder), "report": str(run.report), **stages}
-
-
-def _show(run: Run) -> None:
-    from ethereal.runs.table import large_note
-
-    say("")
-    for line in run.table.lines():
-        say(line)
-    say("")
-    steps = {with_flags(name, FLAGS): text for name, text in run.next_steps().items()}
-    width = 2 + max(map(len, steps))
-    for name, text in steps.items():
-        line = f"{name:<{width}}{text}"
-        # A command that is broken in two could not be pasted.
-        is_long = len(line) > (width_of(sys.stdout) or len(line))
-        say(f"{name}\n  {text}" if is_long else line)
-    note = large_note(run)
-    if note:
-        say(f"\n{note}")

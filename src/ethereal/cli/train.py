@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ethereal.base.atomic import is_standard_output
-from ethereal.base.messages import gap_remark, is_quiet, say
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.cli.output import beside, check_out
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainOptions, UnknownOptions
@@ -112,6 +112,8 @@ def _result(clf: EtherealClassifier, model: Model, rows: Rows, right: NDArray[An
 
 def _gap(clf: EtherealClassifier, rows: Rows, right: NDArray[Any]) -> str | None:
     """Return a remark where the test rows are answered far worse or better than those held out."""
+    from ethereal.runs.scores import gap_remark
+
     best = next((r for r in clf.history_ if r["epoch"] == clf.best_epoch_), {})
     held_out = best.get("validation_accuracy")
     if held_out is None or not len(right):

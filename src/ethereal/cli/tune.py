@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ethereal.base.messages import is_quiet, say
-from ethereal.base.options import cli_fields
+from ethereal.base.messages import say
 from ethereal.cli import app
 from ethereal.cli.errors import continued_later, reported
-from ethereal.cli.options import AsJson, Data, grouped
+from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.cli.output import check_out, console
 from ethereal.cluster import ClusterOptions
 from ethereal.datasets.options import SourceOptions, SplitOptions
@@ -73,13 +72,8 @@ def tune(
         try:
             names = columns_named(rows.feature_names)
             with names, where.open() as workers, _live(budget, is_quiet(as_json)) as show:
-                found = _found(
-                    parts,
-                    budget=budget,
-                    search=replace(search, storage=kept, study=study),
-                    workers=workers,
-                    progress=show,
-                )
+                asked = replace(search, storage=kept, study=study)
+                found = _found(parts, budget=budget, search=asked, workers=workers, progress=show)
         except tuning.BudgetNotMet as error:
             say(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
@@ -114,6 +108,8 @@ def _found(parts: Rows, **keywords: Any) -> Tuning:
 
 
 def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
+    from ethereal.runs.options import cli_fields
+
     return {
         "model": str(out),
         "test_accuracy": found.test_accuracy,
@@ -178,10 +174,8 @@ def _worst(found: Tuning) -> WorstCase:
     """Return bounds that hold for every row of the model in its form."""
     from ethereal.device.worst import worst_case
 
-    took = found.footprint
-    return worst_case(
-        found.model, took.layout or "auto", target=found.budget.target, clause_bytes=took.clause_bytes
-    )
+    target, took = found.budget.target, found.footprint
+    return worst_case(found.model, took.layout or "auto", target=target, clause_bytes=took.clause_bytes)
 
 
 def _in_words(trial: Trial) -> str:

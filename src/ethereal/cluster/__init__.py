@@ -48,7 +48,7 @@ class ClusterError(ValueError):
 def choose(
     dask: str | None = None, workers: int | None = None, jobs: int = 1, *, tls: Tls | None = None
 ) -> Cluster:
-    """Return what `--dask ADDRESS`, `--workers N` or `--jobs N` asks for. The first given counts.
+    """Return what `dask`, `workers` or `jobs` asks for. The first given counts.
 
     >>> with choose(jobs=1) as here:
     ...     here.submit(divmod, 7, 2).result()
@@ -59,9 +59,7 @@ def choose(
     if dask is not None:
         return connect(dask, tls)
     if tls is not None:
-        raise ClusterError(
-            "Certificates are given, but no cluster. Give its address, --dask tls://HOST:PORT."
-        )
+        raise ClusterError("Certificates are given, but no cluster. Give its address, dask=tls://HOST:PORT.")
     return processes(jobs) if workers is None else start(workers)
 
 
@@ -148,9 +146,9 @@ class Tls:
         >>> Tls.of("ca.pem", None, None)
         Traceback (most recent call last):
             ...
-        ethereal.cluster.ClusterError: --tls-cert and --tls-key are missing. Give all three files.
+        ethereal.cluster.ClusterError: tls_cert= and tls_key= are missing. Give all three files.
         """
-        names = {"--tls-ca": ca, "--tls-cert": cert, "--tls-key": key}
+        names = {"tls_ca=": ca, "tls_cert=": cert, "tls_key=": key}
         missing = [name for name, file in names.items() if file is None]
         if len(missing) == len(names):
             return None

@@ -211,9 +211,7 @@ def connected_client(address: str, tls: Tls | None = None) -> Any:
             client = distributed.Client(address, timeout=_CONNECT_SECONDS, name="ethereal", security=security)
     except (OSError, ValueError, TypeError) as error:
         if tls is None and address.startswith("tls://") and isinstance(error, TypeError):
-            raise ClusterError(
-                f"{address} needs certificates: --tls-ca, --tls-cert and --tls-key."
-            ) from error
+            raise ClusterError(f"{address} needs certificates: tls_ca=, tls_cert= and tls_key=.") from error
         raise ClusterError(
             f"no Dask scheduler answers at {address} within {_CONNECT_SECONDS} s{_refusal(error)}. "
             f"Start one with `dask scheduler`, and workers with `dask worker {address}`."

@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _native
-from ethereal.base.calibration import softmax, vote_scale
-from ethereal.base.matrices import class_codes
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
+from ethereal.features.matrices import class_codes
 from ethereal.model import Model
+from ethereal.model.calibration import softmax, vote_scale
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import WINDOWS, Supports
 

@@ -47,15 +47,6 @@ class Rows:
     groups_are: str = "groups"  # what to call the groups
     places: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # of windows: recording, sample, seconds
 
-    def of_features(self) -> Self:
-        """Return rows of features, made of the windows where there are windows."""
-        return self if self.front_end is None else replace(self, X=self.front_end.transform(self.X))
-
-    @property
-    def rows_are(self) -> str:
-        """What a row is called."""
-        return "rows" if self.front_end is None else "windows"
-
     @property
     def X_train(self) -> NDArray[Any]:
         """Training rows, all where there are no test rows."""

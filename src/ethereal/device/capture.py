@@ -65,11 +65,11 @@ def capture(port: str, label: str, out: str | Path, *, group: str | None = None,
     whole samples are dropped and counted. Ctrl-C, a silent board and a port that goes away end the recording,
     and what was written is kept.
     """
-    folder = Path(out) / _name("--label", label)
+    folder = Path(out) / _name("label", label)
     if group is not None:
-        folder /= _name("--group", group)
+        folder /= _name("group", group)
     if seconds is not None:
-        check_number("--seconds", seconds, 0.01, 1e7)
+        check_number("seconds", seconds, 0.01, 1e7)
     with closing(_opened(port, baudrate)) as serial:
         folder.mkdir(parents=True, exist_ok=True)
         recording = Captured(_free(folder, time.strftime("%Y%m%d-%H%M%S")), tuple(axes or ()))
@@ -78,24 +78,24 @@ def capture(port: str, label: str, out: str | Path, *, group: str | None = None,
     return recording
 
 
-def write_sketch(kind: str, folder: str | Path, rate: float = USUAL_RATE) -> Path:
+def write_sketch(sketch: str, out: str | Path, rate: float = USUAL_RATE) -> Path:
     """Write the program for a board that prints samples, and return its path."""
-    if kind not in SKETCHES:
-        raise ValueError(f"--sketch is {kind!r}. It must be {' or '.join(SKETCHES)}.")
-    check_number("--rate", rate, 0.1, 10000)
-    name, place = SKETCHES[kind]
+    if sketch not in SKETCHES:
+        raise ValueError(f"sketch is {sketch!r}. It must be {' or '.join(SKETCHES)}.")
+    check_number("rate", rate, 0.1, 10000)
+    name, place = SKETCHES[sketch]
     text = resources.files("ethereal.device").joinpath(name).read_text(encoding="utf-8")
-    path = Path(folder) / place
+    path = Path(out) / place
     if path.exists():
-        raise FileExistsError(17, "It is there already. Move it away, or give another --out", str(path))
+        raise FileExistsError(17, "It is there already. Move it away, or give another out=", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text.replace("@RATE@", f"{rate:g}"))
     return path
 
 
-def _name(option: str, text: str) -> str:
+def _name(parameter: str, text: str) -> str:
     if not text or text != text.strip() or text.startswith(".") or re.search(r'[/\\:*?"<>|\x00-\x1f]', text):
-        raise ValueError(f"{option} is {text!r}. It names a folder, so give letters, numbers and dashes.")
+        raise ValueError(f"{parameter} is {text!r}. It names a folder, so give letters, numbers and dashes.")
     return text
 
 
@@ -148,7 +148,7 @@ def _record(serial: Any, file: BinaryIO, recording: Captured, seconds: float | N
         sent = f"Its last line was {last[:40]!r}" if last else "It sent no line"
         raise CaptureError(
             f"no samples came from {serial.port}. {sent}. A line must be integers such as 12,-34,980. Put "
-            "the program of ethereal capture --sketch on the board, and check --baudrate."
+            "the program of `ethereal capture --sketch arduino` on the board, and check baudrate=."
         )
 
 

@@ -19,14 +19,14 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import (
+from ethereal.features.categories import to_numbers
+from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
+from ethereal.features.matrices import (
     dense_rows,
     refuse_levels_of_columns,
     refuse_non_numeric_columns,
     refuse_odd_numbers,
 )
-from ethereal.features.categories import to_numbers
-from ethereal.features.feature_map import Encoding, FeatureMap, Missing, encodings_of
 from ethereal.features.rounding import shortest_between, to_float32
 
 # Columns that `fit` copies at a time. One column of a row-major matrix touches the cache lines of 8 to 64, so

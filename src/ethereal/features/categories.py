@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.matrices import is_frame, is_numeric
+from ethereal.features.matrices import is_frame, is_numeric
 
 MOST = 64  # categories of one feature
 _DATE = re.compile(

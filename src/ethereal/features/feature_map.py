@@ -10,8 +10,8 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.checks import frozen
 from ethereal.features import categories as category_names
+from ethereal.features.matrices import frozen
 from ethereal.features.rounding import cuts_of, round_down, to_float32
 
 Encoding = Literal["thermometer", "onehot"]

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.checks import check_integer, check_number, frozen
+from ethereal.base.checks import check_integer, check_number
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
+from ethereal.features.matrices import frozen
 from ethereal.model.clauses import integers
 from ethereal.model.output import Classes, ClassesOrUnknown
 

@@ -12,7 +12,8 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal.base.checks import check_integer, frozen
+from ethereal.base.checks import check_integer
+from ethereal.features.matrices import frozen
 
 # Far more than a machine is trained on. It bounds what a hostile file can make us allocate.
 MAX_BOOLEANS = 2**24

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ethereal import _native
 from ethereal.base.checks import count_threads
-from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
 from ethereal.features.categories import to_numbers
+from ethereal.features.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import early_answers, parts_of
 

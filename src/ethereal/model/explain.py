@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import feature_matrix
 from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import empty_bins
+from ethereal.features.matrices import feature_matrix
 from ethereal.model.engine import booleans_of, features_of
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown

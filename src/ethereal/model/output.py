@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.calibration import softmax
+from ethereal.model.calibration import softmax
 
 if TYPE_CHECKING:
     from ethereal.model import Model

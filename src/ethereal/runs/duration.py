@@ -19,10 +19,7 @@ from ethereal.train.classifier import usual_epochs
 _MANY_CELLS = 4_000_000  # rows times features times epochs. With fewer a run is over in a few seconds.
 _TRIAL_ROWS, _TRIAL_EPOCHS = 1000, 4
 _ROWS_OF_SPLITS, _MOST_SPLITS = 5000, 5  # a table of so many rows is split once
-_OF_MACHINE, _OF_ROWS = (
-    0.7,
-    0.8,
-)  # the share of `fit` without noise clauses, and the rows that are not held out
+_OF_MACHINE, _OF_ROWS = 0.7, 0.8  # the share of `fit` without noise clauses, and of rows not held out
 # Seconds of training per row, clause and literal, and of a descent per row and clause, on the machine of
 # lab/notes/performance.md. A trial says how many times slower this machine is.
 _LITERAL, _CLAUSE = 2e-11, 6e-7
@@ -66,16 +63,13 @@ class Duration:
 
     def __str__(self) -> str:
         """Return the time in words."""
-        parts = ", ".join(
-            f"{name} {duration_text(seconds)}"
-            for name, seconds in (("learn", self.learn), ("prune", self.prune), ("board", self.board))
-        )
-        return f"about {duration_text(self.learn + self.prune + self.board)} ({parts})"
+        parts = ", ".join(f"{name} {duration_text(seconds)}" for name, seconds in vars(self).items())
+        return f"about {duration_text(sum(vars(self).values()))} ({parts})"
 
 
 def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
     """Return lines that tell how long a run will take, and how long with all rows if it takes a part."""
-    n_rows, n_features, epochs = len(rows.y_train), rows.X[0].size, plan.make(0).epochs
+    n_rows, n_features, epochs = len(rows.y_train), rows.X[0].size, plan.plain().epochs
     epochs = usual_epochs(len(np.unique(rows.y_train))) if epochs is None else epochs
     if n_rows * n_features * epochs < _MANY_CELLS:
         return []
@@ -88,8 +82,8 @@ def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
 
 
 def _trial(rows: Rows, plan: Plan) -> Trial:
-    some = sampled(rows, plan.seed, _TRIAL_ROWS, least_of_class=2)
-    clf = plan.make_plain().set_params(epochs=_TRIAL_EPOCHS)
+    some = sampled(rows, plan.training.seed, _TRIAL_ROWS, least_of_class=2)
+    clf = plan.plain().set_params(epochs=_TRIAL_EPOCHS)
     clf.fit(some.X_train, some.y_train, categories=rows.categories)
     seconds = sum(record["seconds"] for record in clf.history_[1:])  # the first one warms caches
     per_row = float(seconds) / (_TRIAL_EPOCHS - 1) / len(some.y_train) / _OF_MACHINE

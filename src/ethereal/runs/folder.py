@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,6 +29,7 @@ def _digest(result: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()
 
 
+@dataclass(frozen=True)
 class RunFolder:
     """A run's folder, made or found again.
 
@@ -41,8 +42,7 @@ class RunFolder:
     ('digits', 'digits', 'digits-2')
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    path: Path
 
     @classmethod
     def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:
@@ -58,13 +58,12 @@ class RunFolder:
                 if cls(path).parameters() == wanted:
                     return cls(path)
                 continue
-            folder = cls(path)
             try:
-                folder.write("parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
+                write_text(path / "parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
             except OSError:
                 path.rmdir()  # or the next attempt would take another name
                 raise
-            return folder
+            return cls(path)
         raise ValueError(f"{root} has too many runs of {name!r}. Remove some")
 
     def parameters(self) -> dict[str, Any] | None:
@@ -127,6 +126,5 @@ class RunFolder:
 
     def log(self, line: str) -> None:
         """Add a line to the run's log."""
-        path = self.path / "run.log"
-        with open_to_append(path) as file:
+        with open_to_append(self.path / "run.log") as file:
             file.write(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {printable(line)}\n".encode())

@@ -72,18 +72,8 @@ def choose_shape(
 ) -> ForestShape:
     """Return the shape with the best accuracy on held-out rows, less the price of its nodes.
 
-    Parameters
-    ----------
-    X, y
-        Training rows without missing values, and their labels.
-    groups
-        The person, recording or batch of each row. Whole groups are then held out.
-    seed
-        Seed of the folds and of the forests.
-    n_jobs
-        Threads that grow trees. The shape does not depend on it.
-    progress
-        Gets how many of the forests are grown, and how many there are.
+    Rows have no missing values. With `groups` whole groups are held out. The shape does not depend on the
+    threads. `progress` gets how many of the forests are grown, and how many there are.
     """
     folds = group_folds(y, groups, _FOLDS, seed)
     enough = _ENOUGH_ROWS * (1 if groups is None else _FOLDS)
@@ -207,6 +197,11 @@ def why_not(rows: Rows) -> str | None:
             name = f"column {f + 1}" if rows.feature_names is None else f"column {rows.feature_names[f]!r}"
             return f"{name} has values that 32-bit floats cannot hold, infinity or beyond 3.4e38"
     return None
+
+
+def of_features(rows: Rows) -> Rows:
+    """Return rows of features, made of the windows where there are windows."""
+    return rows if rows.front_end is None else replace(rows, X=rows.front_end.transform(rows.X))
 
 
 def _missing(rows: Rows) -> int:

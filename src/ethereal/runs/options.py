@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ethereal.base.options import cli_fields, command_words, flags_of, option
+from ethereal.base.options import flags_of, option
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import Budget
@@ -27,7 +27,6 @@ class Extent:
     all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
 
 
-T = TypeVar("T")
 KINDS = (SourceOptions, Budget, TrainingOptions, SplitOptions, UnknownOptions, Extent)
 FLAGS = flags_of(*KINDS)
 _PYTHON = {"seed": "random_state", "clauses": "n_clauses", "jobs": "n_jobs"}  # the names of the estimator
@@ -60,18 +59,10 @@ class Settings:
             names = ", ".join(_PYTHON.get(flag, flag) for flag in FLAGS)
             raise TypeError(f"run() has no option {name!r}. Its options are {names}.")
 
-        def options(kind: type[T]) -> T:
+        def options(kind: type) -> Any:
             return kind(**{name: rest[name] for name in flags_of(kind).keys() & rest.keys()})
 
-        return cls(
-            data,
-            table=options(SourceOptions),
-            budget=options(Budget),
-            training=options(TrainingOptions),
-            parts=options(SplitOptions),
-            unknown=options(UnknownOptions),
-            extent=options(Extent),
-        )
+        return cls(data, *map(options, KINDS))
 
     @classmethod
     def from_parameters(cls, parameters: Mapping[str, Any]) -> Settings:
@@ -81,16 +72,11 @@ class Settings:
 
     def parameters(self) -> dict[str, Any]:
         """Return what names a run, as JSON has it: all that changes its results."""
-        wanted = {name: value for name, value in cli_fields(self.unknown).items() if value}
-        budget = cli_fields(self.budget).items()
-        bounds = {name: None if value == math.inf else value for name, value in budget}
-        parameters = {
-            "data": self.data,
-            **cli_fields(self.table),
-            **cli_fields(self.training),
-            **cli_fields(self.parts),
-        }
-        parameters |= {"drop": list(self.table.drop or []), **wanted, **bounds}
+        parameters = {"data": self.data, **cli_fields(self.table), **cli_fields(self.training)}
+        parameters |= cli_fields(self.parts) | {"drop": list(self.table.drop or [])}
+        parameters |= {name: value for name, value in cli_fields(self.unknown).items() if value}
+        bounds = cli_fields(self.budget).items()
+        parameters |= {name: None if value == math.inf else value for name, value in bounds}
         parameters |= {name: value for name, value in cli_fields(self.extent).items() if name != "paper"}
         del parameters["jobs"]  # which changes no result
         return parameters
@@ -98,7 +84,7 @@ class Settings:
     @property
     def command(self) -> str:
         """The command that asks for this run."""
-        kinds = self.table, self.budget, self.training, self.parts, self.unknown, self.extent
+        kinds = [getattr(self, each.name) for each in fields(self)[1:]]
         options = (word for kind in kinds for word in command_words(kind))
         path, here = Path(self.data), Path.cwd()
         data = path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path
@@ -112,10 +98,11 @@ class Settings:
         from ethereal.chips.targets import find_core
         from ethereal.chips.toolchain import missing_tools
 
+        core, lacking = find_core(self.budget.target).name, missing_tools()
         if self.budget.on_size:
-            if missing_tools():
+            if lacking:
                 raise ValueError(
-                    f"flash=, ram= and instructions= need {' and '.join(missing_tools())}, which are not "
+                    f"flash=, ram= and instructions= need {' and '.join(lacking)}, which are not "
                     "installed. Install them with pip install 'ethereal-tm[device]', or leave the bounds out"
                 )
             self.budget.on_chip()  # refuses more than the chip has
@@ -124,5 +111,34 @@ class Settings:
             clauses = min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES)
             epochs = min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS)
             training = replace(training, clauses=clauses, epochs=epochs)
-        budget = replace(self.budget, target=find_core(self.budget.target).name)
-        return replace(self, budget=budget, training=training)
+        return replace(self, budget=replace(self.budget, target=core), training=training)
+
+
+def cli_fields(options: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that a command offers, with their values."""
+    return {each.name: getattr(options, each.name) for each in fields(options) if "help" in each.metadata}
+
+
+def command_words(options: Any) -> list[str]:
+    """Return the words of a command line that ask for these options, without those that are usual.
+
+    >>> from dataclasses import dataclass
+    >>> @dataclass
+    ... class Some:
+    ...     label: str | None = option(None, "Column.")
+    ...     header: bool = option(True, "Names.", "--header/--no-header")
+    >>> command_words(Some("a b", False))
+    ['--label', 'a b', '--no-header']
+    """
+    words, flags = list[str](), flags_of(type(options))
+    for each in (each for each in fields(options) if each.name in flags):
+        (yes, no), value = flags[each.name], getattr(options, each.name)
+        if value in (each.default, None, math.inf):
+            continue
+        if isinstance(value, bool):
+            words.append(yes if value else no)
+            continue
+        values: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
+        texts = [str(int(one) if isinstance(one, float) and one.is_integer() else one) for one in values]
+        words += [word for text in texts for word in (yes, text)]
+    return words

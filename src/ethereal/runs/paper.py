@@ -15,27 +15,21 @@ if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
 
 
+Make = Callable[[bool], "EtherealClassifier"]
+Tell = Callable[[str], None]
+
+
 class Paper(Protocol):
     """What a run asks of the module that the group `ethereal.paper` names."""
 
-    def train(
-        self,
-        folder: RunFolder,
-        rows: Rows,
-        make: Callable[[bool], EtherealClassifier],
-        target: str,
-        tell: Callable[[str], None],
-    ) -> None:
+    def train(self, folder: RunFolder, rows: Rows, make: Make, target: str, tell: Tell) -> None:
         """Train both machines and measure their programs. `make` takes whether it is the vanilla one."""
 
     def results(self, folder: RunFolder) -> dict[str, Any]:
         """Return what is kept of each machine, by its stage."""
 
-    def files(self, folder: RunFolder) -> dict[str, str]:
-        """Return files beside the report, by their names."""
-
-    def of_report(self, folder: RunFolder) -> dict[str, Any]:
-        """Return the fields of the report that the machines fill."""
+    def of_report(self, folder: RunFolder) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return the fields of the report that the machines fill, and files beside it by their names."""
 
     def test_rows(self, name: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Return Boolean test rows of a set of the paper with their labels, None for another name."""

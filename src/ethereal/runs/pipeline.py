@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
@@ -17,16 +17,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.messages import Progress
+from ethereal.base.messages import progress
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.compress.curve import PruneRows, prune_at
-from ethereal.datasets.rows import Rows
+from ethereal.datasets.rows import Rows, columns_named
 from ethereal.model import Model
 from ethereal.runs import forest, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.forest import ForestShape
-from ethereal.runs.kernels import offered_and_gains
 from ethereal.runs.options import Settings
 from ethereal.runs.results import (
     Answered,
@@ -47,7 +46,7 @@ from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
 from ethereal.train.classifier import EtherealClassifier
-from ethereal.train.options import TrainingOptions, UnknownOptions
+from ethereal.train.options import TrainingOptions
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
@@ -73,54 +72,40 @@ class Plan:
     training: TrainingOptions
     budget: Budget
     front_end: WindowFeatures | None
-    unknown: UnknownOptions
+    unknown: dict[str, float | None] | None  # when the model answers "unknown", None for never
+    novelty: bool
     with_forest: bool
     quiet: bool
 
     @classmethod
     def of(cls, settings: Settings, rows: Rows, *, quiet: bool) -> Plan:
-        """Return the plan for these rows."""
-        return cls(
-            training=settings.training.meeting(rows.X, rows.y),
-            budget=settings.budget,
-            front_end=rows.front_end,
-            unknown=settings.unknown,
-            with_forest=settings.extent.forest,
-            quiet=quiet,
-        )
+        """Return the plan for these rows. Parameters that no classifier takes are refused."""
+        training, front_end = settings.training.meeting(rows.X, rows.y), rows.front_end
+        training.classifier(0).set_params(front_end=front_end).check_parameters()
+        unknown, with_forest = settings.unknown, settings.extent.forest
+        novelty = unknown.novelty
+        return cls(training, settings.budget, front_end, unknown.wanted, novelty, with_forest, quiet)
 
-    @property
-    def seed(self) -> int:
-        """Seed of all stages."""
-        return self.training.seed
-
-    def make(self, verbose: int) -> EtherealClassifier:
-        """Return the classifier."""
-        return self._classifier(self.training, verbose)
-
-    def make_plain(self) -> EtherealClassifier:
+    def plain(self) -> EtherealClassifier:
         """Return the classifier's machine alone, which boards are pruned from."""
-        return self._classifier(replace(self.training, noise_clauses=0, refit=False), 0)
-
-    def _classifier(self, training: TrainingOptions, verbose: int) -> EtherealClassifier:
-        made = training.classifier(verbose).set_params(front_end=self.front_end)
-        return made  # type: ignore[no-any-return]
+        training = replace(self.training, noise_clauses=0, refit=False)
+        return training.classifier(0).set_params(front_end=self.front_end)  # type: ignore[no-any-return]
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
     """Train the classifier, prune its machine, and grow the forest beside it."""
-    _stage(folder, Learned, tell, lambda: _learn(folder, rows, plan))
-    _stage(folder, Pruned, tell, lambda: _prune(folder, rows, plan))
-    if plan.with_forest:
-        _stage(folder, Forest, tell, lambda: _forest(folder, rows, plan))
-        forest = folder.load(Forest, LeftOut)
-        if isinstance(forest, LeftOut):
-            tell(f"forest: left out, because {forest.left_out}.")
+    with columns_named(rows.feature_names):  # one for all, so that a warning is shown once
+        _stage(folder, Learned, tell, lambda: _learn(folder, rows, plan))
+        _stage(folder, Pruned, tell, lambda: _prune(folder, rows, plan))
+        if plan.with_forest:
+            _stage(folder, Forest, tell, lambda: _forest(folder, rows, plan))
+    if plan.with_forest and isinstance(forest := folder.load(Forest, LeftOut), LeftOut):
+        tell(f"forest: left out, because {forest.left_out}.")
 
 
 def board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
     """Write the exports, execute the C on the emulated core, and measure the curve and the forests."""
-    _stage(folder, Board, tell, lambda: _board(folder, rows, plan))
+    _stage(folder, Board, tell, lambda: _BoardStage(folder, rows, plan).measured())
 
 
 def _stage(folder: RunFolder, kind: Any, tell: Callable[[str], None], work: Callable[[], Any]) -> None:
@@ -130,14 +115,16 @@ def _stage(folder: RunFolder, kind: Any, tell: Callable[[str], None], work: Call
 
 
 def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
-    clf, begin = plan.make(0 if plan.quiet else 1), time.perf_counter()
+    X, y, test = rows.X_train, rows.y_train, (rows.y_test, rows.groups_test)
+    X_test, begin = rows.X_test, time.perf_counter()
+    clf = plan.training.classifier(0 if plan.quiet else 1).set_params(front_end=plan.front_end)
     with checkpoint.until_done(folder.path / "learn.checkpoint") as kept:
-        checkpoint.fit_or_go_on(clf, rows.X_train, rows.y_train, kept, categories=rows.categories)
+        checkpoint.fit_or_go_on(clf, X, y, kept, categories=rows.categories)
         clf.plain_model_.with_feature_names(rows.feature_names).save(folder.path / "machine.etm")
         whole = clf.model_.with_feature_names(rows.feature_names)
         whole.simplify().save(folder.path / "host.etm")
     return Learned(
-        **vars(scores(whole.predict(rows.X_test), rows.y_test, rows.groups_test)),
+        **vars(scores(whole.predict(X_test), *test)),
         seconds=time.perf_counter() - begin,
         history=tuple(clf.history_),
         clauses=whole.n_clauses,
@@ -146,46 +133,48 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
 
 
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
+    begin, seed, machine = time.perf_counter(), plan.training.seed, load_model(folder, "machine")
+    X, y, groups = rows.X_train, rows.y_train, rows.groups_train
     # Models of windows are large by their kernels, and several machines would use more of them.
-    n_machines = machines_for(*rows.X_train.shape) if rows.front_end is None else 1
+    n_machines = machines_for(*X.shape) if rows.front_end is None else 1
 
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
-        some = chosen_rows(y, MOST_ROWS_OF_SPLIT, plan.seed)
+        some = chosen_rows(y, MOST_ROWS_OF_SPLIT, seed)
         X, y = (X, y) if len(some) == len(y) else (X[some], y[some])
-        first = plan.make_plain().fit(X, y, categories=rows.categories)
-        return committee(first, (X, y), n_machines, rows.categories)
+        return committee(
+            plan.plain().fit(X, y, categories=rows.categories), (X, y), n_machines, rows.categories
+        )
 
-    begin = time.perf_counter()
-    if n_machines == 1:
-        machine = load_model(folder, "machine")
-    else:
-        machine = train(rows.X_train, rows.y_train).with_feature_names(rows.feature_names)
-    with Progress("prune", 1.0, quiet=plan.quiet) as bar:
+    with progress("prune", 1.0, quiet=plan.quiet) as show:
+        if n_machines > 1:
+            machine = train(X, y).with_feature_names(rows.feature_names)
         found = for_board(
             train,
             machine,
-            rows.X_train,
-            rows.y_train,
+            X,
+            y,
             budget=plan.budget,
-            groups=rows.groups_train,
-            seed=plan.seed,
-            n_jobs=plan.make_plain().n_jobs,
-            progress=lambda done, total: bar.show(done / total, f"step {done} of {total}"),
+            groups=groups,
+            seed=seed,
+            n_jobs=plan.training.jobs,
+            progress=lambda done, total: show(done / total, f"step {done} of {total}"),
         )
-    model, unknown = found.model.simplify().drop_unused_kernels(), None
-    if plan.unknown.wanted is not None:
-        model, unknown = _calibrate(model, found.point.price, train, rows, plan)
-    if plan.unknown.novelty:
-        model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
+        model, unknown = found.model.simplify().drop_unused_kernels(), None
+        if plan.unknown is not None:
+            model, unknown = _calibrate(model, found.point.price, train, rows, plan.unknown, seed)
+    if plan.novelty:
+        model = model.with_seen(X, y, groups)
     model.save(folder.path / "model.etm")
-    curve, beside = _spread(found.curve), neighbours(found.curve, found.point)
+    answers = model.with_unknown(None).predict(rows.X_test)
+    beside, curve = neighbours(found.curve, found.point), _spread(found.curve)
     (folder.path / "curve").mkdir(exist_ok=True)
     models = {str(i): point.model for i, point in enumerate(curve)}
     for name, each in (models | {name: one.point.model for name, one in beside.items()}).items():
         each.save(folder.path / "curve" / f"{name}.etm")
     took = found.point.footprint
+    bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
     return Pruned(
-        **vars(scores(model.with_unknown(None).predict(rows.X_test), rows.y_test, rows.groups_test)),
+        **vars(scores(answers, rows.y_test, rows.groups_test)),
         unknown=unknown,
         people=sensor.per_group(model, rows),
         teaching=sensor.teaching(model, rows),
@@ -193,10 +182,10 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         seconds=time.perf_counter() - begin,
         expected=found.point.accuracy,
         held_out=found.held_out,
-        learned_from=len(rows.y_train),
+        learned_from=len(y),
         clauses=model.n_clauses,
         includes=model.n_includes,
-        bounds=_bounds(plan.budget),
+        bounds={name: value for name, value in bounds.items() if np.isfinite(value)},
         layout=None if took is None else took.layout,
         clause_bytes=None if took is None or took.layout is None else took.clause_bytes,
         neighbours={
@@ -207,7 +196,9 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     )
 
 
-def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan) -> tuple[Model, Unknown]:
+def _calibrate(
+    model: Model, price: float, train: Train, rows: Rows, wanted: Mapping[str, Any], seed: int
+) -> tuple[Model, Unknown]:
     """Return the model that may answer "unknown", its margin, and how it does on test rows."""
     X, y = rows.X_train, rows.y_train
 
@@ -215,19 +206,13 @@ def _calibrate(model: Model, price: float, train: Train, rows: Rows, plan: Plan)
         machine = train(X[some], y[some])
         known = left_out[np.isin(y[left_out], machine.classes)]
         learned, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
-        return prune_at(machine, learned, others, "votes", price, plan.seed)
+        return prune_at(machine, learned, others, "votes", price, seed)
 
-    wanted = plan.unknown.wanted or {}
-    made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=plan.seed, **wanted)
+    made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
     there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes
     right = made.predict(rows.X_test)[there] == rows.y_test[there]
     test = Answered(float(right.mean()) if len(right) else None, float(there.mean()))
     return made, Unknown(**vars(found), test=test)
-
-
-def _bounds(budget: Budget) -> dict[str, float]:
-    bounds = {name: getattr(budget, name) for name in ("flash", "ram", "instructions")}
-    return {name: value for name, value in bounds.items() if np.isfinite(value)}
 
 
 def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
@@ -241,15 +226,10 @@ def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
 def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> Forest | LeftOut:
     done = folder.load(Learned), folder.load(Pruned)
     seconds = sum(stage.seconds for stage in done if stage is not None)
-    with Progress("forest", forest.SIZES[-1], quiet=plan.quiet) as bar:
+    with progress("forest", forest.SIZES[-1], quiet=plan.quiet) as show:
         return forest.grow(
-            rows.of_features(), plan.seed, seconds, lambda trees: bar.show(trees, f"{trees} trees")
+            forest.of_features(rows), plan.training.seed, seconds, lambda trees: show(trees, f"{trees} trees")
         )
-
-
-def _board(folder: RunFolder, rows: Rows, plan: Plan) -> Board:
-    """Measure the exported program and the others. What cannot be had is left out with its reason."""
-    return _BoardStage(folder, rows, plan).measured()
 
 
 class _BoardStage:
@@ -266,24 +246,20 @@ class _BoardStage:
         self._programs: dict[str, Measured] = {}
 
     def measured(self) -> Board:
-        """Return the result of the stage."""
+        """Return the exported program and the others. What cannot be had is left out with its reason."""
         form = {"rows": self._typical, **self._pruned.form}
         program: Program | None = self._attempt("the exported C", lambda: self._export(form))
-        found = Board(
+        is_executed = not missing_tools()
+        return Board(
             target=self._target,
             rows=len(self._X),
             exported=None if program is None else program.layout,
-            neighbours=self._neighbours(form),
             left_out=self._left_out,
             measured=self._programs,
-        )
-        if missing_tools():
-            return found
-        return replace(
-            found,
-            kernels=None if program is None else self._of_program(program),
-            curve=self._curve(),
-            forests=self._forests() if self._plan.with_forest else (),
+            kernels=self._of_program(program) if is_executed and program is not None else None,
+            neighbours=self._neighbours(form),
+            curve=self._curve() if is_executed else (),
+            forests=self._forests() if is_executed and self._plan.with_forest else (),
         )
 
     def _attempt(self, name: str, work: Callable[[], Any]) -> Any:
@@ -293,6 +269,13 @@ class _BoardStage:
             self._left_out[name] = str(error)
             self._folder.log(f"board: {name} left out: {error}")
             return None
+
+    def _measure(self, name: str, work: Callable[[], Measurement], kept: str | None) -> Measurement | None:
+        """Measure a program and keep the result under a name, if it has one."""
+        took: Measurement | None = self._attempt(name, work)
+        if took is not None and kept is not None:
+            self._programs[kept] = Measured(**{one.name: getattr(took, one.name) for one in fields(Measured)})
+        return took
 
     def _export(self, form: Mapping[str, Any]) -> Program:
         """Write all exports, those in C with the options of `form`, and return the program of the C."""
@@ -315,15 +298,14 @@ class _BoardStage:
         from ethereal import device
         from ethereal.device.program import on_rows
 
-        took = self._attempt(
+        took = self._measure(
             "the model",
             lambda: device.measure_program(on_rows(program, self._X), self._target, worst=_WORST_STEPS),
+            "model",
         )
-        if took is not None:
-            self._programs["model"] = Measured.of(took)
         if self._rows.front_end is None or find_target(self._target).isa == "avr":
             return None
-        offered, gains = offered_and_gains(self._folder, self._rows.front_end.front_end_)
+        offered, gains = sensor.offered_and_gains(self._folder, self._rows.front_end.front_end_)
         total = None if took is None else took.total_instructions
         costs: KernelCosts | None = self._attempt(
             "kernels", lambda: sensor.kernel_costs(self._model, offered, self._target, total, gains)
@@ -332,9 +314,9 @@ class _BoardStage:
 
     def _curve(self) -> tuple[CurvePoint, ...]:
         accuracies, points = self._pruned.curve, []
-        with Progress("board", 1.0, quiet=self._plan.quiet) as bar:
+        with progress("board", 1.0, quiet=self._plan.quiet) as show:
             for i, accuracy in enumerate(accuracies):
-                bar.show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
+                show(i / len(accuracies), f"model {i + 1} of {len(accuracies)} of the curve")
                 costs = self._costs_of(f"curve/{i}", rows=self._typical)
                 if costs is not None:
                     points.append(CurvePoint(costs[0], accuracy, costs[1]))
@@ -378,19 +360,14 @@ class _BoardStage:
             return ()
         if not isinstance(grown, Forest):
             return ()
-        filled, points = forest.without_missing(self._rows.of_features()), []
+        filled, points, most = forest.without_missing(forest.of_features(self._rows)), [], forest.SIZES[-1]
         for one in reversed(grown.sizes):
+            kept = "forest" if one is grown.sizes[-1] else "plain_forest" if one.trees == most else None
             measured = partial(self._forest_alone, one, grown.random_state, filled)
-            took = self._attempt(f"the forest of {ForestShape(one.trees, one.leaves)}", measured)
-            if took is None:
-                continue
-            points.append(
-                ForestPoint(took.flash_bytes, one.accuracy, took.total_instructions, one.trees, one.leaves)
-            )
-            if one is grown.sizes[-1]:
-                self._programs["forest"] = Measured.of(took)
-            elif one.trees == forest.SIZES[-1]:
-                self._programs["plain_forest"] = Measured.of(took)
+            took = self._measure(f"the forest of {ForestShape(one.trees, one.leaves)}", measured, kept)
+            if took is not None:
+                size, instructions = took.flash_bytes, took.total_instructions
+                points.append(ForestPoint(size, one.accuracy, instructions, one.trees, one.leaves))
         return tuple(points)
 
     def _forest_alone(self, one: ForestScores, seed: int, filled: Rows) -> Measurement:

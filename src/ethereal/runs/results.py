@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import types
+from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from ethereal.model.unknown import Calibration
-
-if TYPE_CHECKING:
-    from ethereal.device import Measurement
 
 T = TypeVar("T")
 Group = tuple[str, str]  # kernel and source of a group of features
@@ -218,11 +216,6 @@ class Measured:
     worst_instructions: int | None
     worst_stack_bytes: int | None
 
-    @classmethod
-    def of(cls, measurement: Measurement) -> Measured:
-        """Return what a run keeps of a measurement."""
-        return cls(**{one.name: getattr(measurement, one.name) for one in fields(cls)})
-
 
 @dataclass(frozen=True)
 class CurvePoint:
@@ -284,15 +277,9 @@ def from_json(kind: Any, value: Any) -> Any:
         return value
     if origin in (Union, types.UnionType):
         for one in args:
-            try:
+            with suppress(TypeError):
                 return from_json(one, value)
-            except TypeError:
-                continue
         raise TypeError(f"{value!r} is not of {kind}")
-    if kind in (None, type(None)):
-        if value is not None:
-            raise TypeError(f"{value!r} is not None")
-        return None
     if is_dataclass(kind):
         return _dataclass_from(kind, value)
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
@@ -301,12 +288,12 @@ def from_json(kind: Any, value: Any) -> Any:
         raise TypeError(f"{value!r} is not of {kind}")
     if isinstance(value, dict):
         return {key: from_json(args[1] if args else Any, one) for key, one in value.items()}
-    if origin is tuple:
-        kinds = [args[0]] * len(value) if args[-1] is Ellipsis else args
-        if len(kinds) != len(value):
-            raise TypeError(f"{value!r} has not {len(kinds)} entries")
-        return tuple(from_json(one, each) for one, each in zip(kinds, value, strict=True))
-    return value
+    if origin is not tuple:
+        return value
+    kinds = [args[0]] * len(value) if args[-1] is Ellipsis else args
+    if len(kinds) != len(value):
+        raise TypeError(f"{value!r} has not {len(kinds)} entries")
+    return tuple(map(from_json, kinds, value))
 
 
 def _dataclass_from(kind: Any, value: Any) -> Any:

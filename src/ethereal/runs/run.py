@@ -20,7 +20,7 @@ from ethereal.base.messages import say
 from ethereal.base.npz import write_arrays
 from ethereal.datasets.files import labels_from
 from ethereal.datasets.reading import read
-from ethereal.datasets.rows import Rows, columns_named, split
+from ethereal.datasets.rows import Rows, split
 from ethereal.model import Model
 from ethereal.runs import sample
 from ethereal.runs.folder import RunFolder
@@ -31,7 +31,6 @@ from ethereal.runs.results import Board, Facts, Forest, Kernels, Learned, LeftOu
 if TYPE_CHECKING:
     from ethereal.runs.table import Table
     from ethereal.train.classifier import EtherealClassifier
-    from ethereal.train.options import TrainingOptions
 
 _NO_PAPER = (
     "paper=True needs the package ethereal_study, which is missing. Install ethereal-tm again to have it."
@@ -103,17 +102,21 @@ class Run:
         from ethereal.runs.report.from_run import report_of
 
         stages = RunFolder(self.folder)
-        page = report_of(self, self.rows() if rows is None else rows)
+        fields, texts = dict[str, Any](), dict[str, str]()
+        for one in papers():
+            of_page, beside = one.of_report(stages)
+            fields |= of_page
+            texts |= beside
+        page = report_of(self, self.rows() if rows is None else rows, fields)
         if find_spec("matplotlib") is not None:
             from ethereal.base import plotting
             from ethereal.runs.report import figures
 
             (self.folder / "figures").mkdir(exist_ok=True)
-            for name, figure in figures.of_report(page).items():
+            for name, figure in figures.of_report(page):
                 plotting.save(figure, self.folder / "figures", name)
-        for one in papers():
-            for name, text in one.files(stages).items():
-                stages.write(name, text)
+        for name, text in texts.items():
+            stages.write(name, text)
         return stages.write("report.html", render(page))
 
     def show(self) -> None:
@@ -132,16 +135,23 @@ class Run:
         found["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
         return {f"{self.folder}/{name}": use for name, use in found.items()} | beside(self)
 
-    def __repr__(self) -> str:
-        """Return the table, and where everything is."""
+    def told(self, width: int | None = None, spelled: Callable[[str], str] = str) -> str:
+        """Return the table, and where everything is, for a terminal of so many columns."""
         from ethereal.runs.table import large_note
 
-        parts = [f"Run({str(self.folder)!r})", *self.table.lines(), ""]
-        steps = self.next_steps()
-        width = 2 + max(map(len, steps))
-        parts += [f"{name:<{width}}{text}" for name, text in steps.items()]
+        parts = [*self.table.lines(), ""]
+        steps = {spelled(name): text for name, text in self.next_steps().items()}
+        column = 2 + max(map(len, steps))
+        for name, text in steps.items():
+            line = f"{name:<{column}}{text}"
+            # A command that is broken in two could not be pasted.
+            parts.append(f"{name}\n  {text}" if width is not None and len(line) > width else line)
         note = large_note(self)
         return "\n".join([*parts, *(["", note] if note else [])])
+
+    def __repr__(self) -> str:
+        """Return what is told of the run."""
+        return f"Run({str(self.folder)!r})\n{self.told()}"
 
 
 def run(
@@ -215,40 +225,38 @@ def run(
 
 def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     """Return the run with these settings in a folder below `out`, with the stages that it has done before."""
-
-    def tell(text: str) -> None:
-        if not quiet:
-            say(text, err=True)
-
+    tell: Callable[[str], None] = (lambda text: None) if quiet else partial(say, err=True)
     settings = settings.checked()
     if settings.extent.paper and not papers():
         raise ValueError(_NO_PAPER)
     everything = read_all_rows(settings)
+    n_all = len(everything.y_train)
     # Imports take seconds, which a table that is refused should not cost.
-    from ethereal.runs import duration, kernels, pipeline
+    from ethereal.runs import duration, pipeline, sensor
 
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
-    plan.make(0).check_parameters()  # before all else
+    opening = _opening(everything)
     folder = RunFolder.open(out, rows.name, settings.parameters())
-    for line in _opening(everything):
+    for line in opening:
         tell(line)
-    rows, budget = kernels.choose(folder, rows, settings.budget, settings.training.seed, tell)
+    rows, budget = sensor.choose_kernels(folder, rows, settings.budget, settings.training.seed, tell)
     plan = replace(plan, budget=budget, front_end=rows.front_end)
     n_rows, n_classes = len(rows.y_train), len(np.unique(rows.y_train))
     rule = budget.rule or (rows.front_end is None and budget.for_rows(n_rows, n_classes).rule)
     if rule:
         tell(f"bounds: {rule}")
     if folder.result("learn") is None:
-        for line in duration.expected(rows, plan, len(everything.y_train)):
+        for line in duration.expected(rows, plan, n_all):
             tell(line)
             folder.log(line)
-    with columns_named(rows.feature_names):
-        pipeline.learn(folder, rows, plan, tell)
+    pipeline.learn(folder, rows, plan, tell)
     pipeline.board(folder, rows, plan, tell)
     if settings.extent.paper:
         _add_paper(folder, rows, settings, quiet, tell)
-    folder.stage(Facts.STAGE, lambda: _facts(settings, rows))
+    date, rows_are = time.strftime("%Y-%m-%d %H:%M"), "rows" if rows.front_end is None else "windows"
+    facts = Facts(settings.command, date, pipeline.versions(), rows.how, rows_are)
+    folder.stage(Facts.STAGE, lambda: facts)
     found = Run.load(folder.path)
     found.write_report(rows)
     return found
@@ -279,29 +287,26 @@ def _path_of(source: Any, out: Path) -> str:
     if isinstance(source, str | Path):
         path = Path(source)
         return str(path.resolve()) if path.exists() else str(source)
-    out = out.resolve()
     if isinstance(source, tuple) and len(source) in (2, 3):
-        named = dict(zip(("X", "y", "groups"), source, strict=False))
-        arrays = {
-            key: np.asarray(value) if key == "X" else labels_from(value) for key, value in named.items()
-        }
-        path = out / f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
-        out.mkdir(parents=True, exist_ok=True)
-        if not path.exists():
-            write_arrays(path, arrays)
-        return str(path)
-    if hasattr(source, "write_parquet"):  # polars
-        write = source.write_parquet
-    elif hasattr(source, "to_parquet"):  # pandas
-        write = partial(source.to_parquet, index=False)
+        named = zip(("X", "y", "groups"), source, strict=False)
+        arrays = {key: np.asarray(one) if key == "X" else labels_from(one) for key, one in named}
+        name = f"rows-{_digest(*(array.tobytes() for array in arrays.values()))}.npz"
+        write: Callable[[Path], None] = partial(write_arrays, arrays=arrays)
     else:
-        what = f"source is a {type(source).__name__}"
-        raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
-    write(content := io.BytesIO())
-    path = out / f"rows-{_digest(content.getvalue())}.parquet"
-    out.mkdir(parents=True, exist_ok=True)
+        if hasattr(source, "write_parquet"):  # polars
+            made = source.write_parquet
+        elif hasattr(source, "to_parquet"):  # pandas
+            made = partial(source.to_parquet, index=False)
+        else:
+            what = f"source is a {type(source).__name__}"
+            raise TypeError(f"{what}. Give a path, a data set's name, a data frame, or (X, y).")
+        made(content := io.BytesIO())
+        name = f"rows-{_digest(content.getvalue())}.parquet"
+        write = partial(write_bytes, data=content.getvalue())
+    path = out.resolve() / name
     if not path.exists():
-        write_bytes(path, content.getvalue())
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write(path)
     return str(path)
 
 
@@ -315,12 +320,13 @@ def _opening(rows: Rows) -> list[str]:
     if rows.front_end is None:
         empty = np.isnan(rows.X).mean() if rows.X.dtype.kind == "f" else 0.0
         missing = f", {100 * empty:.2g} % missing" if empty else ""
+        rows_are = "rows"
         what = f"{n_rows:,} rows, {rows.X.shape[-1]} features, {n_classes} classes{missing}"
     else:
-        front_end = rows.front_end.front_end_
+        front_end, rows_are = rows.front_end.front_end_, "windows"
         what = f"{n_rows:,} windows of {front_end.window} samples, axes {', '.join(front_end.axes)}"
         what = f"{what}, {n_classes} classes"
-    learned = f"{n_rows - n_test:,} {rows.rows_are} to learn from"
+    learned = f"{n_rows - n_test:,} {rows_are} to learn from"
     return [f"{rows.name}: {what}", f"split: {learned}, {n_test:,} to test ({rows.how})"]
 
 
@@ -332,16 +338,9 @@ def _add_paper(
         tell("paper: left out, because it does not take recordings yet.")
         return
     training = replace(settings.training, paper=True).meeting(rows.X, rows.y)
+
+    def make(vanilla: bool) -> EtherealClassifier:
+        return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
+
     for one in papers():
-        one.train(folder, rows, partial(_paper_machine, training, quiet), settings.budget.target, tell)
-
-
-def _paper_machine(training: TrainingOptions, quiet: bool, vanilla: bool) -> EtherealClassifier:
-    return replace(training, vanilla=vanilla).classifier(0 if quiet else 1)
-
-
-def _facts(settings: Settings, rows: Rows) -> Facts:
-    from ethereal.runs.pipeline import versions
-
-    date = time.strftime("%Y-%m-%d %H:%M")
-    return Facts(settings.command, date, versions(), rows.how, rows.rows_are)
+        one.train(folder, rows, make, settings.budget.target, tell)

@@ -45,7 +45,7 @@ def chosen_rows(
 
 def sampled(rows: Rows, seed: int, most: int = MOST_ROWS, least_of_class: int = _LEAST_OF_CLASS) -> Rows:
     """Return all test rows, and the `chosen_rows` of the training rows."""
-    if rows.test is None or len(rows.y_train) <= most:
+    if rows.test is None or np.count_nonzero(~rows.test) <= most:
         return rows
     learn = np.flatnonzero(~rows.test)[chosen_rows(rows.y_train, most, seed, least_of_class)]
     return rows.drawn(learn, np.flatnonzero(rows.test), rows.how)

@@ -17,6 +17,8 @@ _Z = 1.96  # the normal quantile of LEVEL, both sides
 # least.
 _LEAST_CORRELATION = 0.05
 _RARE = 0.5  # of an even share of the rows
+_LEAST_GAP = 0.1  # a smaller difference is none
+_NOISE_OF_GAP = 4.0  # standard errors of the difference that chance may give
 _OVERLOOKED = 0.75  # of the accuracy. A rare class that is found less is worth a remark.
 
 
@@ -141,12 +143,8 @@ def overlooked(found: Scores) -> list[ClassScore]:
     [ClassScore(label='fault', recall=0.46, rows=50)]
     """
     few, least = _RARE * found.rows / len(found.classes), _OVERLOOKED * found.accuracy
-    rare = [
-        one
-        for one in found.classes
-        if one.rows < few and one.recall < least and one.rows * (1 - one.recall) > 1
-    ]
-    return sorted(rare, key=lambda one: one.recall)
+    rare = (one for one in found.classes if one.rows < few and one.recall < least)
+    return sorted((one for one in rare if one.rows * (1 - one.recall) > 1), key=lambda one: one.recall)
 
 
 def class_text(label: Any) -> str:
@@ -157,3 +155,31 @@ def class_text(label: Any) -> str:
     """
     text = str(label)
     return f"class {text}" if text.replace(".", "", 1).lstrip("+-").isdigit() else text
+
+
+def gap_remark(
+    held_out: float, n_held_out: int, test: float, n_test: int, *, is_windows: bool = False
+) -> str | None:
+    """Say that two accuracies are further apart than chance explains, and what to do. None if they are not.
+
+    Beyond noise, the accuracies on held-out rows and on test rows say that the rows differ.
+
+    >>> gap_remark(0.105, 1000, 0.63, 200)[:66]
+    '10.5 % of the held-out rows are right, but 63.0 % of the test rows'
+    >>> gap_remark(0.90, 50, 0.80, 50) is None
+    True
+    """
+    if min(n_held_out, n_test) == 0:
+        return None
+    both = (held_out * n_held_out + test * n_test) / (n_held_out + n_test)
+    noise = math.sqrt(both * (1 - both) * (1 / n_held_out + 1 / n_test))
+    if abs(held_out - test) <= max(_LEAST_GAP, _NOISE_OF_GAP * noise):
+        return None
+    why = f"{100 * held_out:.1f} % of the held-out rows are right, but {100 * test:.1f} % of the test rows"
+    if held_out < test:
+        return (
+            f"{why}. The test rows seem to be easier than those to learn from. Look at how they were chosen."
+        )
+    remedy = "Give group= with the column of the person or recording, and record more of them."
+    more = " Other kernels= may carry over better." if is_windows else ""
+    return f"{why}. The test rows come from elsewhere than those to learn from. {remedy}{more}"

@@ -1,23 +1,109 @@
-"""What a run tells of sensors and people: the cost of each kernel, accuracy per group, windows to look at."""
+"""What a run does for sensors and people: kernels that pay, what they cost, accuracy per group, samples."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.adapt.trial import HEADS, try_teaching
+from ethereal.base.checks import DoesNotFit
 from ethereal.datasets.rows import Rows
+from ethereal.export.c99.parts.windows import flash_bytes, ram_of, stream_numbers
 from ethereal.features.front_end import FrontEnd
+from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model
-from ethereal.runs.results import GroupScore, KernelCost, KernelCosts
+from ethereal.runs.folder import RunFolder
+from ethereal.runs.results import GroupScore, KernelCost, KernelCosts, KernelGain, Kernels, KernelStep
+from ethereal.tuning.budget import Budget
 
 MOST_POINTS, MOST_NUMBERS = 256, 150_000  # of an axis in the page, and of all windows
 MOST_GROUPS = 100
 MOST_TAUGHT = 8  # groups that the trial of teaching has
+
+
+def choose_kernels(
+    folder: RunFolder, rows: Rows, budget: Budget, seed: int, tell: Callable[[str], None]
+) -> tuple[Rows, Budget]:
+    """Return rows whose front end has the kernels that pay, and the budget with a bound on instructions.
+
+    A budget without any bound stays as it is. Rows of a table stay as they are, too.
+    """
+    if rows.front_end is None:
+        return rows, budget
+    from ethereal.chips.toolchain import missing_tools
+    from ethereal.tuning.kernels import bounded, in_words
+
+    if missing_tools():
+        tell("kernels: all are kept, because their prices need the extra device.")
+        return rows, budget
+
+    offered: FrontEnd = rows.front_end.front_end_
+    bounds = bounded(budget, offered) if budget.on_size else budget
+    if bounds != budget:
+        why = "a quarter more than all kernels take"
+        tell(f"bounds: {bounds.instructions:,.0f} instructions from sample to label, {why}. "
+             "instructions= sets another.")  # fmt: skip
+    folder.stage(Kernels.STAGE, lambda: _choose(rows, bounds, seed))
+    found = folder.load(Kernels)
+    assert found is not None
+    kept = replace(offered, groups=found.groups)
+    tell(f"kernels: {in_words(kept, offered)}")
+    _check(kept, found.instructions, bounds)
+    front_end = WindowFeatures.from_front_end(kept)
+    return replace(rows, front_end=front_end, feature_names=kept.names), bounds
+
+
+def _check(kept: FrontEnd, instructions: float, budget: Budget) -> None:
+    """Refuse features that alone take more than the whole may take, before a machine learns from them."""
+    ram, samples = ram_of(kept), 2 * stream_numbers(kept)
+    if ram > budget.ram:
+        raise DoesNotFit(
+            f"The features alone take {ram:,} bytes of RAM, {samples:,} of them for samples, but "
+            f"{budget.ram:,.0f} are allowed. Give a shorter window=, or more ram=."
+        )
+    if instructions > budget.instructions:
+        raise DoesNotFit(
+            f"The features alone take {instructions:,.0f} instructions, but {budget.instructions:,.0f} are "
+            "allowed. Give a shorter window=, or more instructions=."
+        )
+
+
+def _choose(rows: Rows, budget: Budget, seed: int) -> Kernels:
+    from ethereal.tuning.kernels import drop_groups, pick
+
+    assert rows.front_end is not None
+    path = drop_groups(
+        rows.front_end.front_end_, rows.X_train, rows.y_train, rows.groups_train,
+        target=budget.target, by_flash=budget.on_size, seed=seed,
+    )  # fmt: skip
+    kept = pick(path, budget)
+    gains = []
+    for before, after in pairwise(path):
+        (gone,) = set(before.front_end.groups) - set(after.front_end.groups)
+        gains.append(KernelGain(*gone, before.accuracy - after.accuracy))
+    return Kernels(
+        groups=tuple(kept.front_end.groups),
+        instructions=kept.instructions,
+        offered=tuple(path[0].front_end.groups),
+        path=tuple(KernelStep(len(one.front_end.groups), one.accuracy, one.instructions) for one in path),
+        gains=tuple(gains),
+    )
+
+
+def offered_and_gains(
+    folder: RunFolder, front_end: FrontEnd
+) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
+    """Return all kernels that a run had to choose from, and the accuracy that went with each dropped one."""
+    found = folder.load(Kernels)
+    if found is None:
+        return front_end, {}
+    gains = {(one.kernel, one.source): one.accuracy for one in found.gains}
+    return replace(front_end, groups=found.offered), gains
 
 
 def per_group(model: Model, rows: Rows) -> tuple[GroupScore, ...]:
@@ -62,7 +148,6 @@ def kernel_costs(
     `gains` are the accuracies that went with dropped groups, where these are known.
     """
     from ethereal.device.kernel_prices import front_end_cost, group_costs, kernel_prices
-    from ethereal.export.c99.parts.windows import flash_bytes
 
     front_end = model.front_end
     assert front_end is not None
@@ -96,16 +181,9 @@ def cost_table(found: KernelCosts | None) -> dict[str, Any] | None:
         return None
     share = "" if found.share is None else f", {100 * found.share:.0f} % of all"
     rows = [[str(one), f"{one.instructions:,.0f}", f"{one.flash:,}", str(one.uses), ""] for one in found.kept]
-    rows += [
-        [
-            f"{one}, dropped",
-            f"+{one.instructions:,.0f}",
-            f"about +{one.flash:,}",
-            "0",
-            "" if one.accuracy is None else f"{100 * one.accuracy:+.1f} points",
-        ]
-        for one in found.dropped
-    ]
+    for one in found.dropped:
+        lost = "" if one.accuracy is None else f"{100 * one.accuracy:+.1f} points"
+        rows.append([f"{one}, dropped", f"+{one.instructions:,.0f}", f"about +{one.flash:,}", "0", lost])
     return {
         "note": f"The features of a window take {found.instructions:,.0f} instructions{share}, and "
         f"{found.flash:,} bytes of flash. A line is what its kernel adds to the others. What several "

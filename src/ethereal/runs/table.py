@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ethereal.base.checks import bytes_text, seconds_text
-from ethereal.base.messages import gap_remark
 from ethereal.chips.targets import find_target
 from ethereal.runs.forest import SIZES, ForestShape
 from ethereal.runs.results import ClassScore, Forest, LeftOut, Measured, Neighbour, Scores, Unknown
-from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, overlooked, weakest
+from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, gap_remark, overlooked, weakest
 from ethereal.tuning.budget import FEW_ROWS, FLASH_OF_FEW
 
 if TYPE_CHECKING:
@@ -40,9 +39,8 @@ class Table:
         n
         """
         rows = [("", *self.columns), *self.rows]
-        widths = [
-            max(18, *(len(cell) + 2 for cell in column)) for column in list(zip(*rows, strict=True))[1:]
-        ]
+        columns = list(zip(*rows, strict=True))[1:]
+        widths = [max(18, *(len(cell) + 2 for cell in column)) for column in columns]
 
         def line(name: str, cells: Sequence[str]) -> str:
             return f"  {name:<14}" + "".join(f"{cell:>{n}}" for cell, n in zip(cells, widths, strict=True))
@@ -151,11 +149,8 @@ def _balanced_hint(one: ClassScore) -> str:
 
 def unknown_note(unknown: Unknown) -> str:
     """Return where the margin comes from."""
-    of = (
-        f"{unknown.n_groups} groups that were left out in turn"
-        if unknown.n_groups
-        else "folds of single rows"
-    )
+    n = unknown.n_groups
+    of = f"{n} groups that were left out in turn" if n else "folds of single rows"
     kind, share = unknown.wanted.split()
     wanted = f"for {share} of right answers" if kind == "accuracy" else f"for answers to {share} of the rows"
     votes = f"{unknown.margin} {'vote' if unknown.margin == 1 else 'votes'}"

@@ -17,15 +17,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer, check_number, count_threads
-from ethereal.base.matrices import (
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.categories import find_categories, to_numbers
+from ethereal.features.matrices import (
     class_codes,
     dense_rows,
     refuse_levels_of_columns,
     refuse_non_numeric_columns,
     refuse_odd_labels,
 )
-from ethereal.features.booleanizer import Booleanizer
-from ethereal.features.categories import find_categories, to_numbers
 from ethereal.features.packing import PackedRows, is_boolean, pack
 from ethereal.features.window_features import WindowFeatures
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import cluster
-from ethereal.base.calibration import expected_temperature, fit_temperature
-from ethereal.base.messages import EpochProgress
+from ethereal.base import messages
 from ethereal.features.packing import PackedRows
+from ethereal.model.calibration import fit_temperature
 from ethereal.train import on_cluster
 from ethereal.train.automata import Snapshot, SnapshotSelection, Step, Training, Watch, excludes_after
 from ethereal.train.checkpoint import Checkpoint, CheckpointError, Progress
@@ -52,7 +52,7 @@ class Fitting:
         """Scale of the choice's shares, fitted on validation rows, or T/3 without such rows."""
         rows, weights, T = self.watch.validation, self.watch.weights, self.training.feedback.T
         if rows is None or self.kept is None:
-            return expected_temperature(T)
+            return T / 3
         sums = self.training.class_sums(self.kept, rows, 1)
         known = rows.classes >= 0  # no clause votes for a label that training does not know
         return fit_temperature(
@@ -87,14 +87,15 @@ class Fitting:
         """Train up to `epochs` epochs, called `name`. Whatever ends training, its whole epochs are kept."""
         try:
             with (
-                EpochProgress(epochs, verbose, name) as progress,
+                messages.progress(name, epochs, quiet=not verbose, at_ends=True) as show,
                 closing(self._rounds(epochs, n_threads)) as rounds,
             ):
                 for steps in rounds:
                     for step in steps:
                         self._take(step)
                     record = steps[-1].trained
-                    progress.update(record, len(self.rows) / max(record["seconds"], 1e-9))
+                    told = _in_words(record, len(self.rows) / max(record["seconds"], 1e-9))
+                    show(record["epoch"], f"{record['epoch']}/{epochs}  {told}")
                     if self.checkpoint is not None and self.checkpoint.is_due():
                         self._save()
         finally:
@@ -168,3 +169,19 @@ class Fitting:
             self.checkpoint.save(
                 Progress(training.states, training.epochs_done, self.history, self._selection.candidates)
             )
+
+
+def _in_words(record: dict[str, Any], rows_per_second: float) -> str:
+    """One line: the accuracy known first among validation, eval set and training rows.
+
+    >>> _in_words({"validation_accuracy": 0.912, "includes_per_clause": 7.25}, 123456.0)
+    'validation 91.2 %  literals 7.25  123,456 rows/s'
+    """
+    parts = [
+        f"{kind} {100 * record[f'{kind}_accuracy']:.1f} %"
+        for kind in ("validation", "eval", "train")
+        if record.get(f"{kind}_accuracy") is not None
+    ]
+    parts.append(f"literals {record['includes_per_clause']:.2f}")
+    parts.append(f"{rows_per_second:,.0f} rows/s")
+    return "  ".join(parts)

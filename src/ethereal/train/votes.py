@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal import _native
-from ethereal.base.calibration import expected_temperature, fit_temperature, log_losses
 from ethereal.compress import join
 from ethereal.model import Model, checks
+from ethereal.model.calibration import fit_temperature, log_losses
 from ethereal.train.automata import Feedback, Training, Watch
 from ethereal.train.fitting import Fitting
 
@@ -63,7 +63,7 @@ def improve(
         T += min(noise.feedback.T, n_noise / 2)
         facts["noise"] = {"n_clauses": n_noise, **asdict(noise.feedback), "seed": noise.seed}
     chosen = _Candidate(model, "as trained", T)
-    temperature = expected_temperature(T)
+    temperature = T / 3
     held_out, weights = fitting.watch.validation, fitting.watch.weights
     if held_out is not None:
         known = held_out.classes >= 0  # no clause votes for a label that training does not know

@@ -19,12 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import refuse_non_numeric_columns
 from ethereal.compress import join
 from ethereal.compress.curve import SWEEPS, TEACHERS, Cost, Curve, PruneRows, Teacher, prune_path
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import Encoding
 from ethereal.features.front_end import FrontEnd
+from ethereal.features.matrices import refuse_non_numeric_columns
 from ethereal.features.packing import is_boolean
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model

@@ -15,10 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ethereal.base.calibration import softmax
 from ethereal.base.checks import check_integer, check_number
 from ethereal.device.baselines import support
 from ethereal.device.program import CProgram
+from ethereal.model.calibration import softmax
 from ethereal_study.baselines.base import table, template
 
 Array = NDArray[np.float32]

@@ -17,7 +17,7 @@ from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer
-from ethereal.base.matrices import class_codes
+from ethereal.features.matrices import class_codes
 
 
 class ForestClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

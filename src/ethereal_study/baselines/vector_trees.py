@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.tree import DecisionTreeRegressor
 
-from ethereal.base.calibration import softmax
 from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.ctext import Tables
 from ethereal.export.c99.device_rows import Slots
@@ -34,6 +33,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
+from ethereal.model.calibration import softmax
 from ethereal_study.baselines.base import best_rate
 
 _MOST_ROWS = 12_000  # that trees are grown on

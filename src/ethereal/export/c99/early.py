@@ -92,8 +92,7 @@ def _rows(model: Model, X: ArrayLike | None, loss: float) -> NDArray[np.bool_]:
     if given is None or n < least:
         raise ValueError(
             f"Early answers that may change a share of {loss:g} of the answers need {least:,} rows, and "
-            f"{n:,} were given. Give training rows: rows= in Python, --rows in `ethereal export`, a data set "
-            "in `ethereal measure`."
+            f"{n:,} were given. Give training rows with rows=, or a data set to `ethereal measure`."
         )
     return model.clause_outputs(given[evenly(n, _MOST_ROWS)])
 

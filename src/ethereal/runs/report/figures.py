@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethereal.base.matrices import class_codes
 from ethereal.base.plotting import DARK, LIGHT, new_figure, style
+from ethereal.features.matrices import class_codes
 from ethereal.runs.report.page import SUPPORTS, confusion_counts
 
 if TYPE_CHECKING:
@@ -96,17 +96,16 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
     return figure
 
 
-def of_report(report: Report) -> dict[str, Figure]:
-    """Return all plots of a run, by file name."""
+def of_report(report: Report) -> Iterator[tuple[str, Figure]]:
+    """Yield all plots of a run with their file names."""
     SUPPORTS.check(report.model.needs)
     predicted = report.model.output.indices(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
     counts = confusion_counts(codes, predicted, report.model.n_classes, report.model.output.n_answers)
-    figures = {"confusion": confusion(counts, report.model.classes.tolist())}
+    yield "confusion", confusion(counts, report.model.classes.tolist())
     if report.history:
-        figures["training"] = training(report.history, report.chosen)
+        yield "training", training(report.history, report.chosen)
     if any(report.sizes.values()):
-        figures["size"] = against(report.sizes, "bytes of flash", report.this.get("sizes"))
+        yield "size", against(report.sizes, "bytes of flash", report.this.get("sizes"))
     if any(report.speeds.values()):
-        figures["speed"] = against(report.speeds, "instructions of an average row", report.this.get("speeds"))
-    return figures
+        yield "speed", against(report.speeds, "instructions of an average row", report.this.get("speeds"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ethereal.base.options import with_flags
 from ethereal.datasets.rows import Rows
 from ethereal.model.engine import features_of
-from ethereal.runs.folder import RunFolder
 from ethereal.runs.options import FLAGS
-from ethereal.runs.paper import papers
 from ethereal.runs.report.page import MOST_ROWS, Report
 from ethereal.runs.results import Board, CurvePoint, Pruned, Unknown
 from ethereal.runs.sensor import cost_table, shown_windows
@@ -25,8 +23,11 @@ if TYPE_CHECKING:
 _FAR_BELOW = 0.25  # the best accuracy. Models further below would only stretch the axis.
 
 
-def report_of(run: Run, rows: Rows) -> Report:
-    """Return everything that a finished run has to show. Options are named as on the command line."""
+def report_of(run: Run, rows: Rows, more: Mapping[str, Any]) -> Report:
+    """Return everything that a finished run has to show, with `more` fields of the page.
+
+    Options are named as on the command line.
+    """
     pruned, facts, model, table = run.pruned, run.facts, run.model, run.table
     notes = [*table.notes, *beside_notes(run)]  # which a terminal shows below the files
     return Report(
@@ -48,7 +49,7 @@ def report_of(run: Run, rows: Rows) -> Report:
         snippets=snippets(run.folder, rows),
         facts={"command": facts.command, "date": facts.date, "folder": str(run.folder)} | facts.versions,
         image_shape=rows.image_shape,
-        **{name: part for one in papers() for name, part in one.of_report(RunFolder(run.folder)).items()},
+        **more,
     )
 
 
@@ -109,56 +110,39 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
     """Return code to paste for Python, for a board and for the command line."""
     path = folder / "model.etm"
     typed = shlex.quote(str(path))
-    boards = [
-        (
-            "c",
-            "C, on a board",
-            "/* {}: model.h, model.c, a self-test, build files and a README */\n"
-            '#include "model.h"\n\nunsigned label = model_predict(features);',
-        ),
-        (
-            "arduino",
-            "Arduino, PlatformIO",
-            "/* {}: a library with examples. Copy it to `libraries`, or to `lib` of the project */\n"
-            "#include <model.h>\n\nSerial.println(model_class_name(model_predict(features)));",
-        ),
-        (
-            "micropython",
-            "MicroPython",
-            "# {}: copy model.py to the board, or all of it with a self-test:\n"
-            f"#   ethereal deploy {typed} --port /dev/ttyACM0\n"
-            "import model\n\nlabel = model.predict(features)\nlabels = model.predict_many(rows)",
-        ),
-    ]
-    reads = f"rows x {rows.X_train.shape[1]} features"
-    calls = {}
-    if rows.front_end is not None:
+    if rows.front_end is None:
+        reads = f"rows x {rows.X_train.shape[1]} features"
+        in_c = "unsigned label = model_predict(features);"
+        in_arduino = "Serial.println(model_class_name(model_predict(features)));"
+        in_python = "label = model.predict(features)\nlabels = model.predict_many(rows)"
+    else:
         front_end = rows.front_end.front_end_
         reads = f"windows x {front_end.window} samples x {len(front_end.axes)} axes"
-        calls = {
-            "unsigned label = model_predict(features);": "int label = model_push(sample); /* or -1 */",
-            "Serial.println(model_class_name(model_predict(features)));": "int label = model_push(sample);\n"
-            "if (label >= 0) Serial.println(model_class_name(label));",
-            "label = model.predict(features)\nlabels = model.predict_many(rows)": "label = model.push(sample)"
-            "  # or None",
-        }
+        in_c = "int label = model_push(sample); /* or -1 */"
+        in_arduino = (
+            "int label = model_push(sample);\nif (label >= 0) Serial.println(model_class_name(label));"
+        )
+        in_python = "label = model.push(sample)  # or None"
+    c, arduino, micropython = (folder / name for name in ("c", "arduino", "micropython"))
+    boards = {
+        c: ("C, on a board", f"/* {c}: model.h, model.c, a self-test, build files and a README */\n"
+            f'#include "model.h"\n\n{in_c}'),
+        arduino: ("Arduino, PlatformIO", f"/* {arduino}: a library with examples. Copy it to `libraries`, "
+                  f"or to `lib` of the project */\n#include <model.h>\n\n{in_arduino}"),
+        micropython: ("MicroPython", f"# {micropython}: copy model.py to the board, or all of it with a "
+                      f"self-test:\n#   ethereal deploy {typed} --port /dev/ttyACM0\n"
+                      f"import model\n\n{in_python}"),
+    }  # fmt: skip
+    python = (
+        f"from ethereal import Model\n\nmodel = Model.load({str(path)!r})\n"
+        f"labels = model.predict(X)        # X: {reads}\n"
+        "print(model.describe(max_rules=3))\nprint(model.explain(X[0]))"
+    )
+    on_boards = [code for place, code in boards.items() if place.is_dir()]
+    return [("Python", python), *on_boards, ("Command line", words_to_use(path))]
 
-    def text_of(name: str, text: str) -> str:
-        for call, instead in calls.items():
-            text = text.replace(call, instead)
-        return text.replace("{}", str(folder / name))
 
-    on_boards = [(title, text_of(name, text)) for name, title, text in boards if (folder / name).is_dir()]
-    return [
-        (
-            "Python",
-            f"from ethereal import Model\n\nmodel = Model.load({str(path)!r})\n"
-            f"labels = model.predict(X)        # X: {reads}\n"
-            "print(model.describe(max_rules=3))\nprint(model.explain(X[0]))",
-        ),
-        *on_boards,
-        (
-            "Command line",
-            f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv",
-        ),
-    ]
+def words_to_use(model: Path) -> str:
+    """Return the commands that read a model file."""
+    typed = shlex.quote(str(model))
+    return f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv"

@@ -13,6 +13,7 @@ from ethereal.base.checks import bytes_text
 from ethereal.datasets.rows import Rows
 from ethereal.device import find_core
 from ethereal.model.engine import features_of
+from ethereal.runs.report.from_run import words_to_use
 from ethereal.runs.report.page import Report
 from ethereal.runs.scores import accuracy_note, accuracy_text, scores, weakest
 from ethereal.tuning.budget import Budget
@@ -35,6 +36,11 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     kind = "test" if is_tested else "training"
     name, recall = weakest(found_scores)
     date = time.strftime("%Y-%m-%d %H:%M")
+    form = f"--to c --layout {took.layout}"
+    if took.clause_bytes is not None:
+        form = f"{form} --clause-bytes {took.clause_bytes}"
+    instructions = found.budget.instructions
+    most = {} if math.isinf(instructions) else {"instructions": f"{instructions:g}"}
     return Report(
         title=rows.name,
         subtitle=f"tuned for {_bounds(found.budget)}, {len(rows.X_train):,} training rows, "
@@ -66,23 +72,9 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
             "columns": list(COLUMNS),
             "rows": [cells(trial) for trial in _ordered(found)[:_MOST_TRIALS]],
         },
-        snippets=[
-            (
-                "C, on a board",
-                f"ethereal export {typed} --to c --layout {took.layout}"
-                + ("" if took.clause_bytes is None else f" --clause-bytes {took.clause_bytes}"),
-            ),
-            (
-                "Command line",
-                f"ethereal inspect {typed} --rules\nethereal predict {typed} data.csv --out labels.csv",
-            ),
-        ],
+        snippets=[("C, on a board", f"ethereal export {typed} {form}"), ("Command line", words_to_use(out))],
         facts={"command": command, "date": date, "setup": found.setup.describe(), "study": found.study}
-        | (
-            {}
-            if math.isinf(found.budget.instructions)
-            else {"instructions": f"{found.budget.instructions:g}"}
-        ),
+        | most,
         image_shape=rows.image_shape,
     )
 

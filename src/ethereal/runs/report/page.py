@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.matrices import class_codes
 from ethereal.features.front_end import FrontEnd, plain_words
+from ethereal.features.matrices import class_codes
 from ethereal.model import Model
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
@@ -135,17 +135,13 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     feature_map = model.feature_map
     uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
-    features = []
-    front_end = model.front_end
-    names = (
-        model.input_names if front_end is None else [front_end.meaning(f) for f in range(model.n_features)]
-    )
-    for f, name in enumerate(names):
-        thresholds = feature_map.thresholds_of(f)
-        low, high = _range(X[:, f] if len(X) else np.empty(0), thresholds)
+    rules, features, front_end = [rule.text for rule in model.rules()], [], model.front_end
+    for f, name in enumerate(model.input_names):
+        thresholds, column = feature_map.thresholds_of(f), X[:, f] if len(X) else np.empty(0)
+        low, high = _range(column, thresholds)
         features.append(
             {
-                "name": name,
+                "name": name if front_end is None else front_end.meaning(f),
                 "thresholds": thresholds.tolist(),
                 "binned": bool(feature_map.is_binned[f]),
                 "missing": bool(feature_map.missing[f]),
@@ -153,7 +149,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
                 "first": int(feature_map.boolean_offsets[f]),
                 "min": low,
                 "max": high,
-                "step": _step(X[:, f] if len(X) else np.empty(0), low, high),
+                "step": _step(column, low, high),
                 "uses": int(uses[f]),
                 "shown": None if front_end is None else _shown(front_end, f, thresholds),
             }
@@ -169,20 +165,15 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "votes": [[[c, int(w[c])] for c in np.flatnonzero(w).tolist()] for w in model.weights],
         "fires": fires.tolist(),
         "fires_of": len(X),
-        "rules": [rule.text for rule in model.rules()],
+        "rules": rules,
     }
 
 
 def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:
     """Return how the page writes values of a feature of windows, as its rules do, and what it measures."""
     rule, divisor = front_end.unit_rule(f)
-    return {
-        "rule": rule,
-        "divisor": divisor,
-        "digits": front_end.digits_of(f, thresholds.tolist()),
-        "unit": front_end.unit_of(f),
-        "words": plain_words(front_end, f),
-    }
+    shown = {"rule": rule, "divisor": divisor, "digits": front_end.digits_of(f, thresholds.tolist())}
+    return shown | {"unit": front_end.unit_of(f), "words": plain_words(front_end, f)}
 
 
 def _range(column: NDArray[Any], thresholds: NDArray[np.float64]) -> tuple[float, float]:
@@ -216,12 +207,7 @@ def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
 def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
     known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {
-            "i": int(i),
-            "x": [_number(v) for v in X[i].tolist()],
-            "y": int(y[i]),
-            "predicted": int(predicted[i]),
-        }
+        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": int(y[i]), "predicted": int(predicted[i])}
         for i in known
     ]
 
@@ -266,18 +252,12 @@ def _heat(model: Model) -> list[list[list[list[int]]]]:
 
 def _ranked(model: Model) -> list[list[tuple[str, int, str]]]:
     """Class -> conditions that most of its rules have, how many have it, and on which side they vote."""
-    writer, ranked = ConditionWriter(model), []
+    writer, ranked = ConditionWriter(model), list[list[tuple[str, int, str]]]()
     for polarities in model.literal_counts():
         order = np.argsort(-polarities.max(axis=0), kind="stable")[:_RANKED]
-        ranked.append(
-            [
-                (
-                    next(writer.conditions([int(k)])).text,
-                    int(polarities[:, k].max()),
-                    "for" if polarities[0, k] >= polarities[1, k] else "against",
-                )
-                for k in order
-                if polarities[:, k].any()
-            ]
-        )
+        ranked.append([])
+        for k in (k for k in order if polarities[:, k].any()):
+            side = "for" if polarities[0, k] >= polarities[1, k] else "against"
+            text = next(writer.conditions([int(k)])).text
+            ranked[-1].append((text, int(polarities[:, k].max()), side))
     return ranked

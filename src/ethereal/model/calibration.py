@@ -43,15 +43,6 @@ def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64], expected: floa
     return math.exp(_lowest(loss, math.log(1e-3), math.log(2.0), 20))
 
 
-def expected_temperature(T: float) -> float:
-    """Temperature of a machine whose class sums were never compared with labels.
-
-    >>> expected_temperature(15)
-    5.0
-    """
-    return T / 3
-
-
 def fit_temperature(
     sums: NDArray[np.int32],
     codes: NDArray[Any],
@@ -67,7 +58,7 @@ def fit_temperature(
     >>> fit_temperature(sums, codes, T=9)  # as many rows are wrong as right
     14.5
     """
-    expected = expected_temperature(T)
+    expected = T / 3
     if len(codes) == 0:
         return expected
     share = np.ones(len(codes)) if weights is None else weights * (len(codes) / weights.sum())

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 
 def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDArray[Any]:
@@ -111,6 +111,13 @@ def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDAr
             f"X[{i}, {f}] is {array[i, f]}. The model has no Booleanizer, so give Booleans or 0 and 1."
         )
     return result  # type: ignore[no-any-return]
+
+
+def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """Read-only copy of an array."""
+    array = np.array(values, dtype=dtype)
+    array.setflags(write=False)
+    return array
 
 
 def class_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
