@@ -240,12 +240,7 @@ class Training:
         return step
 
     def exclude(
-        self,
-        watch: Watch,
-        step: Step,
-        n_threads: int,
-        rule: Rule | None,
-        seen: Callable[[Step], None] | None,
+        self, watch: Watch, step: Step, n_threads: int, rule: Rule | None, seen: Callable[[Step], None] | None
     ) -> None:
         """Take literals out by a rule, None for the paper's, record it, and show the step to `seen`."""
         start = time.perf_counter()
