@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ethereal import Booleanizer, Clause, Model
-from ethereal.compress import curve
 from ethereal.features.feature_map import FeatureMap
 from reference import class_sums, clause_fires, winner
 from strategies import feature_maps, model_of_one_clause, models, models_of, raw_rows, reference_booleans
@@ -328,13 +327,3 @@ def test_rows_that_are_not_a_matrix_are_refused(X, message):
     model = Model([0], [0, 1], [[1]], n_booleans=2, classes=["x"])
     with pytest.raises(ValueError, match=message):
         model.predict(X)
-
-
-def test_old_names_work_with_a_warning():
-    model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-    with pytest.warns(DeprecationWarning, match="drop_unused_kernels"):
-        assert model.narrow() == model
-    with pytest.warns(DeprecationWarning, match="prune_path"):
-        assert curve.descend is curve.prune_path
-    with pytest.raises(AttributeError, match="nothing"):
-        assert curve.nothing

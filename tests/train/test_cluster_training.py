@@ -12,9 +12,8 @@ from sklearn.datasets import load_digits
 import cluster_tools
 from cluster_tools import make_classifier as make
 from ethereal import cluster
-from ethereal.train import on_cluster as cluster_training
-from ethereal.train.fitting import Fitting
-from ethereal.train.on_cluster import _class_ranges
+from ethereal.train import fitting as cluster_training
+from ethereal.train.fitting import Fitting, _class_ranges
 from trainers import make_rows, make_trainer
 
 X, Y = load_digits(return_X_y=True)

@@ -35,11 +35,7 @@ _NOISE_OF_GAP = 4.0  # standard errors of the difference that chance may give
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which each character that steers a terminal is written as its escape.
-
-    >>> print(printable("red \x1b[31m"))
-    red \x1b[31m
-    """
+    r"""Return a text in which each character that steers a terminal is written as its escape."""
     return _STEERS.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
@@ -63,11 +59,7 @@ def spelled(spelling: Callable[[str], str]) -> Iterator[None]:
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines.
-
-    >>> say("two files written")
-    two files written
-    """
+    """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines."""
     stream = sys.stderr if err else sys.stdout
     print(fitted(printable(_spelling(text)), width_of(stream)), file=stream, flush=True)
 
@@ -129,9 +121,6 @@ def table_of(
 
     Numbers stay whole. A text that is too long goes on in the next line. `ends` has the rows at the end of
     a section.
-
-    >>> table_of("Bytes", ["code", "size"], [["compact", "1,200"]]).row_count
-    1
     """
     from rich import box
     from rich.table import Table
@@ -166,9 +155,6 @@ def blocks(head: Sequence[str], rows: Sequence[Sequence[str]], keys: int, width:
     """Return the columns of each of the tables that a wide one is cut into, so that each fits `width`.
 
     The first `keys` columns are in all of them.
-
-    >>> blocks(["set", "rows", "clauses"], [["har", "1,200", "300"]], 1, 17)
-    [[0, 1], [0, 2]]
     """
     widths = [max(map(len, [*_folded(name, 0), *(row[i] for row in rows)])) for i, name in enumerate(head)]
     first = list(range(keys))
@@ -192,11 +178,7 @@ def is_quiet(as_json: bool) -> bool:
 
 
 class Progress:
-    """Shows how far work has come. Use it as a context.
-
-    >>> with Progress("epoch", total=2, quiet=True) as progress:
-    ...     progress.show(1, "1/2")
-    """
+    """Shows how far work has come. Use it as a context."""
 
     def __init__(self, name: str, total: float, *, quiet: bool, tells_left: bool = True) -> None:
         self.name, self.total, self.quiet = printable(name), total, quiet
@@ -238,11 +220,7 @@ class Progress:
 
 
 class EpochProgress(Progress):
-    """Shows epochs as they end: on a terminal each, elsewhere one every few seconds.
-
-    >>> with EpochProgress(total=2, verbose=0) as progress:
-    ...     progress.update({"epoch": 1, "includes_per_clause": 3.2}, rows_per_second=1e5)
-    """
+    """Shows epochs as they end: on a terminal each, elsewhere one every few seconds."""
 
     def __init__(self, total: int, verbose: int, name: str = "epoch") -> None:
         super().__init__(name, total, quiet=not verbose)
@@ -250,28 +228,16 @@ class EpochProgress(Progress):
 
     def update(self, record: dict[str, Any], rows_per_second: float) -> None:
         """Show the record of a finished epoch."""
-        text = f"{record['epoch']}/{self.total}  {_summary(record, rows_per_second)}"
-        self.show(record["epoch"], text)
+        parts = [f"{record['epoch']}/{self.total}"]
+        for kind in ("validation", "eval", "train"):
+            if (accuracy := record.get(f"{kind}_accuracy")) is not None:
+                parts.append(f"{kind} {100 * accuracy:.1f} %")
+        parts += [f"literals {record['includes_per_clause']:.2f}", f"{rows_per_second:,.0f} rows/s"]
+        self.show(record["epoch"], "  ".join(parts))
 
     def is_due(self, done: float) -> bool:
         """Whether a line is due. The first and the last epoch always have one."""
         return super().is_due(done) or done == self.total
-
-
-def _summary(record: dict[str, Any], rows_per_second: float) -> str:
-    """One line: the accuracy known first among validation, eval set and training rows.
-
-    >>> _summary({"validation_accuracy": 0.912, "includes_per_clause": 7.25}, 123456.0)
-    'validation 91.2 %  literals 7.25  123,456 rows/s'
-    """
-    parts = [
-        f"{kind} {100 * record[f'{kind}_accuracy']:.1f} %"
-        for kind in ("validation", "eval", "train")
-        if record.get(f"{kind}_accuracy") is not None
-    ]
-    parts.append(f"literals {record['includes_per_clause']:.2f}")
-    parts.append(f"{rows_per_second:,.0f} rows/s")
-    return "  ".join(parts)
 
 
 def gap_remark(
@@ -280,11 +246,6 @@ def gap_remark(
     """Say that two accuracies are further apart than chance explains, and what to do. None if they are not.
 
     Beyond noise, the accuracies on held-out rows and on test rows say that the rows differ.
-
-    >>> gap_remark(0.105, 1000, 0.63, 200)[:66]
-    '10.5 % of the held-out rows are right, but 63.0 % of the test rows'
-    >>> gap_remark(0.90, 50, 0.80, 50) is None
-    True
     """
     if min(n_held_out, n_test) == 0:
         return None

@@ -90,12 +90,7 @@ def flags_of(*kinds: type) -> dict[str, Flags]:
 
 
 def with_flags(text: str, flags: Mapping[str, Flags]) -> str:
-    """Return a message that names parameters of Python with the flags of the command line.
-
-    >>> flags = {"drop": ("--drop", ""), "header": ("--header", "--no-header"), "test": ("--test", "")}
-    >>> with_flags("Give header=False or drop=['my id'], not test=0.2. test is 2, drop= is for files.", flags)
-    "Give --no-header or --drop 'my id', not --test 0.2. --test is 2, --drop is for files."
-    """
+    """Return a message that names parameters of Python with the flags of the command line."""
 
     def flag(found: re.Match[str]) -> str:
         (yes, no), value = flags[found["name"] or found["subject"]], found["value"]
@@ -123,16 +118,7 @@ def _words(flag: str, value: str) -> str:
 
 
 def command_words(options: Any) -> list[str]:
-    """Return the words of a command line that ask for these options, without those that are usual.
-
-    >>> from dataclasses import dataclass
-    >>> @dataclass
-    ... class Some:
-    ...     label: str | None = option(None, "Column.")
-    ...     header: bool = option(True, "Names.", "--header/--no-header")
-    >>> command_words(Some("a b", False))
-    ['--label', 'a b', '--no-header']
-    """
+    """Return the words of a command line that ask for these options, without those that are usual."""
     words, flags = list[str](), flags_of(type(options))
     for each in (each for each in fields(options) if each.name in flags):
         (yes, no), value = flags[each.name], getattr(options, each.name)

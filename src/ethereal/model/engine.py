@@ -58,36 +58,20 @@ class Engine:
 
     A matrix is read in place, whatever its strides. A frame is read column by column. `n_jobs` is the number
     of threads as in scikit-learn, None for one, -1 for one per core. Small batches use fewer.
-
-    >>> import numpy as np
-    >>> from ethereal import Model
-    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 2]], n_booleans=2, classes=["a", "b"])
-    >>> engine = Engine(model)
-    >>> engine.winners(np.array([[True, False], [True, True]]))
-    array([1, 0])
     """
 
     def __init__(self, model: Model) -> None:
         SUPPORTS.check(model.needs)
         self._model = model
         self._is_raw = model.fitted is not None
+        clauses = model.literals, model.offsets, model.weights, model.n_booleans
         if self._is_raw:
-            feature_map = model.feature_map
-            self._native = _native.Engine(
-                model.literals,
-                model.offsets,
-                model.weights,
-                model.n_booleans,
-                feature_map.cuts,
-                feature_map.thresholds_float32,
-                feature_map.threshold_offsets,
-                feature_map.boolean_offsets,
-                feature_map.missing,
-                feature_map.is_binned,
-                feature_map.missing | feature_map.ignores_missing,
-            )
+            of = model.feature_map
+            cuts = of.cuts, of.thresholds_float32, of.threshold_offsets, of.boolean_offsets
+            takes_missing = of.missing | of.ignores_missing
+            self._native = _native.Engine(*clauses, *cuts, of.missing, of.is_binned, takes_missing)
         else:
-            self._native = _native.Engine(model.literals, model.offsets, model.weights, model.n_booleans)
+            self._native = _native.Engine(*clauses)
 
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.
@@ -127,7 +111,11 @@ class Engine:
         """Evaluate into an array of `dtype`, rows x width. Its type says which result is wanted."""
         n_threads = count_threads(n_jobs)
         X = X if packed else features_of(self._model, X, n_jobs)
-        run, rows, n_rows = self._read_packed(X) if packed else self._read(X)
+        if packed:
+            run, rows = self._native.run_packed, _packed_matrix(X, self._model.n_booleans)
+            n_rows = len(rows)
+        else:
+            run, rows, n_rows = self._read(X)
         out = np.empty((n_rows, *width), dtype=dtype)
         if not run(rows, out, n_threads):
             run(self._mend(X, rows), out, n_threads)
@@ -159,10 +147,6 @@ class Engine:
         if rows.dtype.itemsize != 1:
             rows = boolean_matrix(rows, model.n_booleans, None)
         return self._native.run_bools, rows, len(rows)
-
-    def _read_packed(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
-        rows = _packed_matrix(X, self._model.n_booleans)
-        return self._native.run_packed, rows, len(rows)
 
     def _mend(self, X: Any, rows: Any) -> NDArray[Any]:
         """Raise for the value that the native engine refused. Only odd bytes for True can be mended."""

@@ -6,7 +6,7 @@ import types
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ethereal.model.unknown import Calibration
+from ethereal.train.unknown import Calibration
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
