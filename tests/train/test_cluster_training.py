@@ -86,8 +86,8 @@ def test_rules_and_hooks_of_ones_own(dask_address, tmp_path, arguments):
 def test_classes_train_elsewhere(dask_address, monkeypatch):
     """Under a client nothing is trained here; without one nothing is trained there."""
     used = []
-    rounds = cluster_training.rounds
-    monkeypatch.setattr(cluster_training, "rounds", lambda *args: used.append(1) or rounds(*args))
+    rounds = cluster_training._rounds_ahead
+    monkeypatch.setattr(cluster_training, "_rounds_ahead", lambda *args: used.append(1) or rounds(*args))
     make(2).fit(X, Y)
     assert not used
     with cluster.connect(dask_address), monkeypatch.context() as patch:

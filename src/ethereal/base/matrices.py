@@ -67,13 +67,13 @@ def feature_columns(X: Any, n_features: int, names: Sequence[str] | None) -> lis
     if X.shape[1] != n_features:
         raise ValueError(f"X has {X.shape[1]} features. The model was trained on {n_features}.")
     if hasattr(X, "get_columns"):  # polars
-        return [_plain(series.to_numpy()) for series in X.get_columns()]
+        return [native_numbers(series.to_numpy()) for series in X.get_columns()]
     if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):  # pandas holds it as one block
-        return [_plain(column) for column in X.to_numpy().T]
-    return [_plain(_frame_matrix(X.iloc[:, [f]])[:, 0]) for f in range(n_features)]
+        return [native_numbers(column) for column in X.to_numpy().T]
+    return [native_numbers(_frame_matrix(X.iloc[:, [f]])[:, 0]) for f in range(n_features)]
 
 
-def _plain(column: NDArray[Any]) -> NDArray[Any]:
+def native_numbers(column: NDArray[Any]) -> NDArray[Any]:
     """Numbers in the processor's own byte order, of a type the native engine reads."""
     refuse_odd_numbers(column)
     if column.dtype == np.float16:

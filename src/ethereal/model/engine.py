@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ethereal import _native
 from ethereal.base.checks import count_threads
-from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
+from ethereal.base.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame, native_numbers
 from ethereal.features.categories import to_numbers
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import early_answers, parts_of
@@ -110,11 +110,11 @@ class Engine:
     ) -> NDArray[Any]:
         """Evaluate into an array of `dtype`, rows x width. Its type says which result is wanted."""
         n_threads = count_threads(n_jobs)
-        X = X if packed else features_of(self._model, X, n_jobs)
         if packed:
             run, rows = self._native.run_packed, _packed_matrix(X, self._model.n_booleans)
             n_rows = len(rows)
         else:
+            X = features_of(self._model, X, n_jobs)
             run, rows, n_rows = self._read(X)
         out = np.empty((n_rows, *width), dtype=dtype)
         if not run(rows, out, n_threads):
@@ -125,23 +125,14 @@ class Engine:
         """Return a function of the native engine, what to give it, and the number of rows."""
         model = self._model
         X = to_numbers(X, model.feature_map.categories)
-        if (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype.char in _NUMBERS
-            and X.dtype.isnative
-            and X.shape[1] == model.n_features
-        ):
+        is_matrix = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == model.n_features
+        if is_matrix and X.dtype.char in _NUMBERS and X.dtype.isnative:
             rows = X
         elif self._is_raw and is_frame(X):
             columns = feature_columns(X, model.n_features, model.feature_names)
             return self._native.run_columns, columns, len(X)
         else:
-            rows = feature_matrix(X, model.n_features, model.feature_names)
-            if rows.dtype == np.float16:
-                rows = rows.astype(np.float32)
-            elif not rows.dtype.isnative:
-                rows = rows.astype(rows.dtype.newbyteorder("="))
+            rows = native_numbers(feature_matrix(X, model.n_features, model.feature_names))
         if self._is_raw:
             return self._native.run_raw, rows, len(rows)
         if rows.dtype.itemsize != 1:

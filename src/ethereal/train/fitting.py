@@ -153,17 +153,12 @@ class Fitting:
             self.training.note_assigned(record["epoch"])
             self.training.record("set", record["epoch"], 0.0, self.watch, step, 1)
 
-    def exclude_if_due(self, step: Step) -> None:
-        """Exclude when it is due, and show it."""
-        if excludes_after(self.training.epochs_done, self.exclude_every):
-            self.training.exclude(self.watch, step, 1, self.rule, self._show)
-
     def _rounds(self, epochs: int, n_threads: int) -> Rounds:
         """Yield epochs one at a time, or a few at a time from the workers of a Dask client."""
         training, workers = self.training, cluster.active()
         if workers is not None and not self._is_over():
             is_changed = self.rule is not None or self.on_epoch is not None  # between epochs, from outside
-            rounds_of = _in_turn if is_changed else _rounds
+            rounds_of = _in_turn if is_changed else _rounds_ahead
             with closing(rounds_of(self, workers, epochs, n_threads)) as rounds:
                 for steps in rounds:
                     yield steps
@@ -227,7 +222,7 @@ def _train_classes(
     return replace(part, states=trainer.states)
 
 
-def _rounds(fitting: Fitting, workers: Cluster, epochs: int, n_threads: int) -> Rounds:
+def _rounds_ahead(fitting: Fitting, workers: Cluster, epochs: int, n_threads: int) -> Rounds:
     """Train up to `epochs` epochs, and yield a few epochs at a time, when all classes have finished them.
 
     The training then stands after these epochs. A record's seconds are its share of the time that passed.
@@ -287,7 +282,8 @@ def _in_turn(fitting: Fitting, workers: Cluster, epochs: int, n_threads: int) ->
     while (done := training.epochs_done) < epochs:
         step, before = Step(), training.states
         try:
-            fitting.exclude_if_due(step)
+            if excludes_after(done, fitting.exclude_every):
+                training.exclude(fitting.watch, step, 1, fitting.rule, fitting._show)
             states, start = training.states, time.perf_counter()
             with workers.flow() as flow:
                 for class_range in class_ranges:
