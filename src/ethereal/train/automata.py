@@ -247,6 +247,10 @@ class Training:
         self._trainer.states = states
         self._trainer.epochs_done = epochs_done
 
+    def snapshot(self) -> Snapshot:
+        """Return the clauses as they are now."""
+        return Snapshot(self.clauses, epoch=self.epochs_done)
+
     def record(
         self,
         phase: str,

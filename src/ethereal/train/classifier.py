@@ -503,7 +503,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         training = self._training
         training.states = checked_states("ta_states_", states, training)
         training.note_assigned()
-        self._keep(Snapshot(training.clauses, epoch=training.epochs_done))
+        self._keep(training.snapshot())
         mark_kept(self.history_, None)  # no record is of these automata
 
     def check_parameters(self) -> None:
