@@ -19,8 +19,7 @@ import numpy as np
 from ethereal import EtherealClassifier, WindowFeatures
 from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.model.output import leads
-from ethereal.model.unknown import find_margin
-from ethereal.train.unknown import left_out
+from ethereal.train.unknown import find_margin, left_out
 from raw_windows import GROUPS
 
 WANTED = ({"accuracy": 0.9}, {"accuracy": 0.95}, {"accuracy": 0.98}, {"answered": 0.9}, {"answered": 0.7})

@@ -323,9 +323,3 @@ def test_rows_that_are_not_a_matrix_are_refused(X, message):
     model = Model([0], [0, 1], [[1]], n_booleans=2, classes=["x"])
     with pytest.raises(ValueError, match=message):
         model.predict(X)
-
-
-def test_old_names_work_with_a_warning():
-    model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-    with pytest.warns(DeprecationWarning, match="drop_unused_kernels"):
-        assert model.narrow() == model

@@ -5,7 +5,7 @@ import pytest
 
 from ethereal import Model
 from ethereal.model.file import FORMAT_VERSION, from_file_bytes, to_file_bytes
-from ethereal.model.unknown import find_margin
+from ethereal.train.unknown import find_margin
 from random_models import random_model
 
 LABELS = {

@@ -12,9 +12,8 @@ from sklearn.datasets import load_digits
 import cluster_tools
 from cluster_tools import make_classifier as make
 from ethereal import cluster
-from ethereal.train import on_cluster as cluster_training
-from ethereal.train.fitting import Fitting
-from ethereal.train.on_cluster import _class_ranges
+from ethereal.train import fitting as cluster_training
+from ethereal.train.fitting import Fitting, _class_ranges
 from trainers import make_rows, make_trainer
 
 X, Y = load_digits(return_X_y=True)
@@ -87,8 +86,8 @@ def test_rules_and_hooks_of_ones_own(dask_address, tmp_path, arguments):
 def test_classes_train_elsewhere(dask_address, monkeypatch):
     """Under a client nothing is trained here; without one nothing is trained there."""
     used = []
-    rounds = cluster_training.rounds
-    monkeypatch.setattr(cluster_training, "rounds", lambda *args: used.append(1) or rounds(*args))
+    rounds = cluster_training._rounds_ahead
+    monkeypatch.setattr(cluster_training, "_rounds_ahead", lambda *args: used.append(1) or rounds(*args))
     make(2).fit(X, Y)
     assert not used
     with cluster.connect(dask_address), monkeypatch.context() as patch:

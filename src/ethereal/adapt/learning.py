@@ -51,15 +51,8 @@ class Learning:
         """Return how an export with these options learns, None if it does not."""
         if options.learn is None:
             return None
-        return cls.of(
-            model,
-            options.learn,
-            options.learn_rows,
-            guard=options.guard,
-            classes=options.classes,
-            anchors=options.anchors,
-            margin=options.margin,
-        )
+        kept = {name: getattr(options, name) for name in ("guard", "classes", "anchors", "margin")}
+        return cls.of(model, options.learn, options.learn_rows, **kept)
 
     @classmethod
     def of(
@@ -93,15 +86,8 @@ class Learning:
         heaviest = int(np.abs(small.weights.astype(np.int64)).sum(axis=0).max())
         if heaviest >= 1 << 24:
             raise ValueError(f"Votes of a class add up to {heaviest}. Learning takes less than {1 << 24}.")
-        return cls(
-            small,
-            form,
-            check_integer("learn_rows", n_rows, 1, MOST_ROWS),
-            bool(guard),
-            _margin(small, margin),
-            new,
-            _anchor_rows(small, anchors),
-        )
+        n_rows, votes_ahead = check_integer("learn_rows", n_rows, 1, MOST_ROWS), _margin(small, margin)
+        return cls(small, form, n_rows, bool(guard), votes_ahead, new, _anchor_rows(small, anchors))
 
     @property
     def n_clauses(self) -> int:
@@ -137,8 +123,7 @@ class Learning:
         """
         if self.new_labels:
             return MOST_MOVES
-        typical = _typical(self.general)
-        if typical is None:
+        if (typical := _typical(self.general)) is None:
             return MOVES
         fires = self.general.clauses.fires(typical).sum(axis=1)
         worth = max(float(np.median(fires)), 1.0) if self.form == "votes" else 1.0
@@ -161,13 +146,11 @@ class Learning:
         """CRC-32 of all that decides on the answers, so that a state of another model is refused."""
         clauses, feature_map = self.general.clauses, self.general.feature_map
         facts = (RULE, FORMS.index(self.form), self.has_guard, self.margin, self.moves, len(self.new_labels))
+        kinds = clauses.offsets, clauses.literals, feature_map.feature, feature_map.kind
         parts = (
             struct.pack("<6i", *facts),
             clauses.weights.astype("<i4").tobytes(),
-            clauses.offsets.astype("<u4").tobytes(),
-            clauses.literals.astype("<u4").tobytes(),
-            feature_map.feature.astype("<u4").tobytes(),
-            feature_map.kind.astype("<u4").tobytes(),
+            *(array.astype("<u4").tobytes() for array in kinds),
             feature_map.thresholds_float32.astype("<f4").tobytes(),
             *self.anchors,
         )
@@ -183,11 +166,7 @@ class Learning:
 
 
 def packed(fires: NDArray[np.bool_]) -> list[bytes]:
-    """Return rows of clause outputs as bits.
-
-    >>> packed(np.array([[True, False, True]]))
-    [b'\\x05']
-    """
+    """Return rows of clause outputs as bits."""
     return [row.tobytes() for row in np.packbits(fires, axis=1, bitorder="little")]
 
 
@@ -203,8 +182,7 @@ def _margin(small: Model, asked: float | None) -> int:
     """Return the lead that a right class should have, in sixteenths."""
     if asked is not None:
         return round(SIXTEENTHS * check_number("margin", asked, 1 / SIXTEENTHS, 1 << 20))
-    typical = _typical(small)
-    if typical is None:
+    if (typical := _typical(small)) is None:
         raise ValueError(
             "The model carries no typical rows to measure the usual lead of a class by. Say how many votes "
             "the right class should be ahead, such as margin=10."
@@ -227,9 +205,8 @@ def _new_labels(known: list[Any], asked: int | Sequence[Any]) -> tuple[Any, ...]
         return new
     check_integer("classes", asked, 0, 200)
     if asked and isinstance(known[0], str):
-        names = (f"new {i}" for i in range(1, 1000))
-        free = (name for name in names if name not in known)
-        return tuple(next(free) for _ in range(asked))
+        free = [name for i in range(1, len(known) + asked + 1) if (name := f"new {i}") not in known]
+        return tuple(free[:asked])
     if asked and (isinstance(known[0], bool) or not isinstance(known[0], int)):
         raise TypeError(f"New classes need labels that are texts or integers, and not {known[0]!r}.")
     return tuple(range(max(known) + 1, max(known) + 1 + asked)) if asked else ()
@@ -250,9 +227,6 @@ def _anchor_rows(small: Model, anchors: tuple[ArrayLike, ArrayLike] | None) -> t
     if strange:
         raise ValueError(f"anchors has the label {strange[0]!r}, which the model does not know.")
     return tuple(bytes([known.index(label)]) + row for label, row in zip(wanted, bits, strict=True))
-
-
-_CHECK = struct.Struct("<I")
 
 
 class Phase(IntEnum):
@@ -303,15 +277,13 @@ class State:
 
     def _of(self, bits: bytes) -> tuple[NDArray[np.intp], NDArray[np.int64]]:
         """Return the clauses that fired, and the votes in flash. Rows are replayed often, so it is kept."""
-        fired_and_votes = self._known.get(bits)
-        if fired_and_votes is None:
+        if bits not in self._known:
             array = np.frombuffer(bits, dtype=np.uint8)
             fired = np.flatnonzero(np.unpackbits(array, count=self.learning.n_clauses, bitorder="little"))
-            fired_and_votes = fired, self.learning.weights[fired].sum(axis=0)
             if len(self._known) > 4 * self.learning.n_rows + len(self.learning.anchors):
                 self._known.clear()
-            self._known[bits] = fired_and_votes
-        return fired_and_votes
+            self._known[bits] = fired, self.learning.weights[fired].sum(axis=0)
+        return self._known[bits]
 
     def keep(self, class_: int, bits: bytes) -> int:
         """Keep a row. Returns 1, or 2 when an older row had to go."""
@@ -373,11 +345,6 @@ class State:
         self.votes[moved, best_other] = np.maximum(self.votes[moved, best_other] - 1, -CLIP)
         return 1
 
-    def _gain(self, row: bytes) -> int:
-        """Return 1 if the learned votes mend a row, -1 if they spoil it, else 0."""
-        before, after = (self.sums(row[1:], is_personal=x).argmax() == row[0] for x in (False, True))
-        return int(after) - int(before)
-
     def step(self) -> bool:
         """Do one row of adapting, and return whether there is more to do."""
         if self.phase == Phase.IDLE:
@@ -390,7 +357,9 @@ class State:
         i = self._at
         if self.phase != Phase.LEARN and i in self._checks:
             if self.phase == Phase.CHECK:
-                self._better += self._gain(self.rows[i])
+                right, bits = self.rows[i][0], self.rows[i][1:]
+                before, after = (self.sums(bits, is_personal=x).argmax() == right for x in (False, True))
+                self._better += int(after) - int(before)  # -1 if the learned votes spoil the row
         elif self.phase != Phase.CHECK:
             self._moved += self._replay(i)
         self._at += 1
@@ -454,7 +423,7 @@ class State:
         return self.keep(entry[0], entry[1:-4]) if self._is_whole(entry, 1) else 0
 
     def _sealed(self, rows: bytes) -> bytes:
-        return rows + _CHECK.pack(zlib.crc32(rows, self.learning.identity))
+        return rows + struct.pack("<I", zlib.crc32(rows, self.learning.identity))
 
     def _is_whole(self, data: bytes, n_rows: int) -> bool:
         """Whether rows with their checksum are as they were written by this model."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,9 +30,9 @@ class Trial:
 
     people: tuple[str, ...]
     before: NDArray[np.float64]
-    after: dict[int, NDArray[np.float64]] = field(default_factory=dict)
-    after_wrong: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # one label in five is wrong
-    others: dict[int, NDArray[np.float64]] = field(default_factory=dict)  # what other people gain or lose
+    after: dict[int, NDArray[np.float64]]
+    after_wrong: dict[int, NDArray[np.float64]]  # one label in five is wrong
+    others: dict[int, NDArray[np.float64]]  # what other people gain or lose
 
     def gain(self, n: int, *, wrong: bool = False) -> NDArray[np.float64]:
         """Return what each person gains by n examples per class."""
@@ -41,10 +41,8 @@ class Trial:
     @property
     def is_worth_it(self) -> bool:
         """Whether the mean gain of some number of examples is a point, and above two standard errors."""
-        return any(
-            self.gain(n).mean() >= 0.01 and self.gain(n).mean() > 2 * standard_error(self.gain(n))
-            for n in self.after
-        )
+        gains = [self.gain(n) for n in self.after]
+        return any(gain.mean() >= 0.01 and gain.mean() > 2 * standard_error(gain) for gain in gains)
 
     @property
     def lines(self) -> list[list[str]]:
@@ -52,14 +50,9 @@ class Trial:
         lines = []
         for n in self.after:
             gain, wrong = self.gain(n), self.gain(n, wrong=True)
-            lines.append([
-                str(n),
-                f"{100 * self.after[n].mean():.1f} %",
-                f"{100 * gain.mean():+.1f} ({100 * standard_error(gain):.1f})",
-                f"{100 * gain.min():+.1f}",
-                f"{100 * wrong.mean():+.1f}",
-                f"{100 * self.others[n].mean():+.1f}",
-            ])  # fmt: skip
+            gains = f"{100 * gain.mean():+.1f} ({100 * standard_error(gain):.1f})", f"{100 * gain.min():+.1f}"
+            others = f"{100 * wrong.mean():+.1f}", f"{100 * self.others[n].mean():+.1f}"
+            lines.append([str(n), f"{100 * self.after[n].mean():.1f} %", *gains, *others])
         return lines
 
     @property
@@ -68,9 +61,8 @@ class Trial:
         if self.is_worth_it:
             best = max(self.after, key=lambda n: float(self.gain(n).mean()))
             gained = 100 * self.gain(best).mean()
-            return (
-                f"Teaching is worth it: {gained:.1f} points by {best} rows of each class, mean over people."
-            )
+            by = f"{gained:.1f} points by {best} rows of each class, mean over people"
+            return f"Teaching is worth it: {by}."
         return "Nothing is to be gained that can be distinguished from zero. Leave the model as it is."
 
     @property
@@ -116,22 +108,16 @@ def try_teaching(
         strange = labels[classes < 0][0]
         raise ValueError(f"The label {strange!r} is not a class of the model. Leave its rows out.")
     bits = learning.bits(X)
-    names = [name for name in np.unique(who).tolist() if _can_be_tried(classes[who == name])]
+    names = [name for name in np.unique(who).tolist() if np.bincount(classes[who == name]).max() >= 4]
     if not names:
         raise ValueError("No person has four rows of some class. Give more rows per person.")
-    trial = Trial(tuple(map(str, names)), np.zeros(len(names)))
-    for n in examples:
-        for by_examples in (trial.after, trial.after_wrong, trial.others):
-            by_examples[n] = np.zeros(len(names))
+    after, after_wrong, others = ({n: np.zeros(len(names)) for n in examples} for _ in range(3))
+    trial = Trial(tuple(map(str, names)), np.zeros(len(names)), after, after_wrong, others)
     for p, name in enumerate(names):
         if on_person is not None:
             on_person(str(name))
         _one(learning, bits, classes, np.flatnonzero(who == name), np.flatnonzero(who != name), trial, p)
     return trial
-
-
-def _can_be_tried(classes: NDArray[np.int64]) -> bool:
-    return bool(np.bincount(classes).max() >= 4)
 
 
 def _one(
@@ -147,7 +133,7 @@ def _one(
     by_class = [rows[classes[rows] == c] for c in np.unique(classes[rows])]
     taught = [of_class[: min(max(trial.after), len(of_class) // 2)] for of_class in by_class]
     tests = np.setdiff1d(rows, np.concatenate(taught))
-    tests, strangers = _some(tests, _MOST_TESTS), _some(strangers, _MOST_OTHERS)
+    tests, strangers = tests[evenly(len(tests), _MOST_TESTS)], strangers[evenly(len(strangers), _MOST_OTHERS)]
     general = State(learning)
     trial.before[p] = _accuracy(general, bits, classes, tests)
     others = _accuracy(general, bits, classes, strangers)
@@ -177,10 +163,6 @@ def _taught(learning: Learning, bits: list[bytes], rows: list[tuple[int, int]]) 
         state.keep(class_, bits[i])
     state.adapt()
     return state
-
-
-def _some(rows: NDArray[np.intp], most: int) -> NDArray[np.intp]:
-    return rows[evenly(len(rows), most)]
 
 
 def _accuracy(state: State, bits: list[bytes], classes: NDArray[np.int64], rows: NDArray[np.intp]) -> float:

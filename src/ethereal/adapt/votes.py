@@ -162,11 +162,11 @@ class Votes:
         if learning.form == "votes":
             weights += state.votes
         elif state.votes.any():  # x or NOT x is always true
-            both = Clauses([0, clauses.n_booleans], [0, 1, 2], np.zeros((2, general.n_classes), int),
-                           clauses.n_booleans)  # fmt: skip
+            n, none = clauses.n_booleans, np.zeros((2, general.n_classes), int)
+            both = Clauses([0, n], [0, 1, 2], none, n)
             clauses = Clauses.concatenate([clauses, both])
             weights = np.vstack([weights, state.votes, state.votes])
-        made = Model(
+        return Model(
             clauses.literals,
             clauses.offsets,
             weights[:, kept],
@@ -180,7 +180,6 @@ class Votes:
             temperature=SIXTEENTHS * general.temperature,
             provenance={**general.provenance, "learned_rows": len(self)},
         )
-        return made
 
 
 def _one(x: Any, *, takes_windows: bool) -> Any:

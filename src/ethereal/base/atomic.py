@@ -40,23 +40,23 @@ def open_atomically(path: str | os.PathLike[str], *, is_cache: bool = False) -> 
     need not outlast a power cut, takes less time.
     """
     target = Path(path)
-    descriptor = _opened(target)
-    if descriptor is not None:
-        with _through(target, descriptor) as file:
-            yield file
-        return
     mode = _mode(target)
-    if mode is not None and not stat.S_ISREG(mode):
-        with _through(target, target) as file:
+    place: Path | int | None = _opened(target)
+    if place is None and mode is not None and not stat.S_ISREG(mode):
+        place = target
+    if place is not None:
+        with _through(target, place) as file:
             yield file
         return
     # Not the name that was given where that is a link, which must stay one.
     real = Path(os.path.realpath(target))
-    temporary = _beside(real)
+    temporary = real.with_name(f".{real.name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:
         if mode is not None and not os.access(real, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(target))
-        with os.fdopen(_create(temporary, is_private=mode is not None), "wb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        # A file that replaces another is private until it has the rights of the other.
+        with os.fdopen(os.open(temporary, flags, 0o666 if mode is None else 0o600), "wb") as file:
             yield file
             file.flush()
             if not is_cache:
@@ -64,8 +64,12 @@ def open_atomically(path: str | os.PathLike[str], *, is_cache: bool = False) -> 
         if mode is not None:
             _keep_rights(real, temporary)
         os.replace(temporary, real)
-        if not is_cache:
-            _keep_name(real)
+        if not is_cache and os.name == "posix":  # or the new name may not outlast a power cut
+            folder = os.open(real.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
     except BaseException as error:
         with suppress(OSError):  # the first error says what is wrong
             temporary.unlink(missing_ok=True)
@@ -130,11 +134,7 @@ def rename(old: Path, new: str | os.PathLike[str]) -> None:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether a name stands for a stream and not for a file: standard output, a pipe or a device.
-
-    >>> is_stream("-"), is_stream("m.etm")
-    (True, False)
-    """
+    """Whether a name stands for a stream and not for a file: standard output, a pipe or a device."""
     target = Path(path)
     if _opened(target) is not None:
         return True
@@ -143,11 +143,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 
 
 def is_standard_output(path: str | os.PathLike[str]) -> bool:
-    """Whether a name stands for standard output.
-
-    >>> is_standard_output("-"), is_standard_output("m.etm")
-    (True, False)
-    """
+    """Whether a name stands for standard output."""
     return _opened(Path(path)) == 1
 
 
@@ -162,10 +158,8 @@ def end_standard_output() -> None:
 def _opened(target: Path) -> int | None:
     """Return the descriptor that a name stands for, if it does."""
     name = os.fspath(target)
-    if name in _STREAMS:
-        return _STREAMS[name]
     descriptor = _OPENED.fullmatch(name)
-    return None if descriptor is None else int(descriptor[1])
+    return _STREAMS.get(name) if descriptor is None else int(descriptor[1])
 
 
 def _mode(target: Path) -> int | None:
@@ -192,17 +186,6 @@ def _through(target: Path, place: Path | int) -> Iterator[BinaryIO]:
         raise
 
 
-def _beside(target: Path) -> Path:
-    """Return a name in the same folder that no file has."""
-    return target.with_name(f".{target.name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
-
-
-def _create(path: Path, *, is_private: bool) -> int:
-    """Make a new file. One that replaces another is private until it has the rights of the other."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return os.open(path, flags, 0o600 if is_private else 0o666)
-
-
 def _keep_rights(old: Path, new: Path) -> None:
     """Give a file the owner and the mode of the one that it will replace."""
     old_rights, new_rights = old.stat(), new.stat()
@@ -212,24 +195,8 @@ def _keep_rights(old: Path, new: Path) -> None:
     os.chmod(new, stat.S_IMODE(old_rights.st_mode))
 
 
-def _keep_name(file: Path) -> None:
-    """Have a new name outlast a power cut. Only POSIX can open a folder."""
-    if os.name == "posix":
-        folder = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 def name_target(error: BaseException, target: Path, temporary: Path) -> None:
-    """Let an error of the system name the file that was meant, because a full disk names none.
-
-    >>> error = OSError(28, "No space left on device")
-    >>> name_target(error, Path("m.etm"), Path(".m.etm.tmp"))
-    >>> str(error)
-    "[Errno 28] No space left on device: 'm.etm'"
-    """
+    """Let an error of the system name the file that was meant, because a full disk names none."""
     if isinstance(error, OSError) and error.errno is not None:
         named = error.filename
         place = Path(os.fsdecode(named)) if isinstance(named, (str, bytes)) else temporary
@@ -238,14 +205,7 @@ def name_target(error: BaseException, target: Path, temporary: Path) -> None:
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes, *, is_cache: bool = False) -> None:
-    """Write a file under a temporary name and rename it, so that nobody ever sees half of it.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_bytes(f"{folder}/a.bin", b"all of it")
-    ...     os.listdir(folder)
-    ['a.bin']
-    """
+    """Write a file under a temporary name and rename it, so that nobody ever sees half of it."""
     with open_atomically(path, is_cache=is_cache) as file:
         file.write(data)
 
@@ -319,12 +279,7 @@ def _fill(new: Path, path: Path, contents: Mapping[str, bytes], is_new: bool) ->
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a folder to write to. Refuse what can only take one stream of bytes.
-
-    >>> check_folder("-")
-    Traceback (most recent call last):
-    ValueError: '-' is standard output, but several files are written. Name a folder.
-    """
+    """Return the path of a folder to write to. Refuse what can only take one stream of bytes."""
     path = Path(folder)
     if is_standard_output(path):
         raise ValueError(

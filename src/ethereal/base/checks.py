@@ -24,15 +24,7 @@ class DoesNotFit(ValueError):
 
 
 def check_integer(name: str, value: object, least: int, most: int) -> int:
-    """Return `value` as an int when it is a whole number type within bounds.
-
-    >>> check_integer("T", 15, 1, 100)
-    15
-    >>> check_integer("T", 0, 1, 100)
-    Traceback (most recent call last):
-        ...
-    ValueError: T is 0. It must be an integer from 1 to 100.
-    """
+    """Return `value` as an int when it is a whole number type within bounds."""
     wrong = f"{name} is {value!r}. It must be an integer from {least} to {most}."
     if isinstance(value, bool) or not isinstance(value, numbers.Integral):
         raise TypeError(wrong)
@@ -42,13 +34,7 @@ def check_integer(name: str, value: object, least: int, most: int) -> int:
 
 
 def check_number(name: str, value: object, least: float, most: float) -> float:
-    """Return `value` as a float when it is a real number within bounds.
-
-    >>> check_number("s", 0.5, 1.0, 1e6)
-    Traceback (most recent call last):
-        ...
-    ValueError: s is 0.5. It must be a number from 1 to 1e+06.
-    """
+    """Return `value` as a float when it is a real number within bounds."""
     wrong = f"{name} is {value!r}. It must be a number from {least:g} to {most:g}."
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
         raise TypeError(wrong)
@@ -58,15 +44,7 @@ def check_number(name: str, value: object, least: float, most: float) -> float:
 
 
 def count_threads(n_jobs: object) -> int:
-    """Return the threads that `n_jobs` asks for, as in scikit-learn. None is one, -1 is one per core.
-
-    >>> count_threads(None), count_threads(3)
-    (1, 3)
-    >>> count_threads(0)
-    Traceback (most recent call last):
-        ...
-    ValueError: n_jobs is 0. It must be None, a number of threads, or -1 for one per core.
-    """
+    """Return the threads that `n_jobs` asks for, as in scikit-learn. None is one, -1 is one per core."""
     if n_jobs is None:
         return 1
     wrong = f"n_jobs is {n_jobs!r}. It must be None, a number of threads, or -1 for one per core."
@@ -80,33 +58,17 @@ def count_threads(n_jobs: object) -> int:
 
 
 def parse_bytes(name: str, value: object) -> int:
-    """Return bytes from a number or a text. A k is 1024 bytes, as flash is sold.
-
-    >>> parse_bytes("flash", "8k"), parse_bytes("flash", "1.5 kB"), parse_bytes("flash", 900)
-    (8192, 1536, 900)
-    >>> parse_bytes("flash", "8kk")
-    Traceback (most recent call last):
-        ...
-    ValueError: flash is '8kk'. It must be a number of bytes such as 900, 8k or 1M.
-    """
+    """Return bytes from a number or a text. A k is 1024 bytes, as flash is sold."""
     return math.floor(_parse(name, value, _BYTES, "a number of bytes such as 900, 8k or 1M"))
 
 
 def parse_count(name: str, value: object) -> float:
-    """Return a count from a number or a text. A k is 1000.
-
-    >>> parse_count("instructions", "20k")
-    20000.0
-    """
+    """Return a count from a number or a text. A k is 1000."""
     return _parse(name, value, _COUNTS, "a count such as 900, 20k or 1.5M")
 
 
 def parse_seconds(name: str, value: object) -> float:
-    """Return seconds from a number or a text.
-
-    >>> parse_seconds("time", "10m"), parse_seconds("time", "2h")
-    (600.0, 7200.0)
-    """
+    """Return seconds from a number or a text."""
     return _parse(name, value, _SECONDS, "a time such as 90s, 10m or 2h")
 
 
@@ -123,32 +85,20 @@ def _parse(name: str, value: object, units: dict[str, Any], allowed: str) -> flo
 
 
 def bytes_text(n: float) -> str:
-    """Return bytes as people say them. A kB is 1024 bytes, as in `parse_bytes`.
-
-    >>> bytes_text(96), bytes_text(5734), bytes_text(300 * 1024)
-    ('96 B', '5.6 kB', '300 kB')
-    """
+    """Return bytes as people say them. A kB is 1024 bytes, as in `parse_bytes`."""
     if n < 1000:
         return f"{n:.0f} B"
     return f"{n / 1024:.1f} kB" if n < 100 * 1024 else f"{n / 1024:,.0f} kB"
 
 
 def seconds_text(seconds: float) -> str:
-    """Return a short time in the unit that people say.
-
-    >>> seconds_text(2.2e-5), seconds_text(3.1e-6), seconds_text(0.0042)
-    ('22 us', '3.1 us', '4.2 ms')
-    """
+    """Return a short time in the unit that people say."""
     value, unit = (1e6 * seconds, "us") if seconds < 1e-3 else (1e3 * seconds, "ms")
     return f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}"
 
 
 def duration_text(seconds: float) -> str:
-    """Return a time that people wait, roughly.
-
-    >>> duration_text(0.4), duration_text(43), duration_text(100), duration_text(4000)
-    ('1 s', '45 s', '2 min', '1.1 h')
-    """
+    """Return a time that people wait, roughly."""
     if seconds < 10:
         return f"{max(1, round(seconds))} s"
     if seconds < 87.5:
@@ -157,13 +107,7 @@ def duration_text(seconds: float) -> str:
 
 
 def missing_file(source: str | Path) -> str | None:
-    """Say that a file is not there, and which one may be meant. None when it is, or may be a data set's name.
-
-    >>> missing_file("tabel.csv")
-    'tabel.csv: there is no such file. Look at the name and the folder.'
-    >>> missing_file("digits") is None
-    True
-    """
+    """Say that a file is not there, and which one may be meant. None when it is, or may be a data set."""
     path = Path(source)
     if not path.suffix or path.exists():
         return None

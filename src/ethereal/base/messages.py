@@ -31,11 +31,7 @@ _SHORT = 25  # letters of a text that stays whole
 
 
 def printable(text: str) -> str:
-    r"""Return a text in which each character that steers a terminal is written as its escape.
-
-    >>> print(printable("red \x1b[31m"))
-    red \x1b[31m
-    """
+    r"""Return a text in which each character that steers a terminal is written as its escape."""
     return _STEERS.sub(lambda character: character[0].encode("unicode_escape").decode(), text)
 
 
@@ -43,11 +39,7 @@ spelling: Callable[[str], str] = str  # how messages name options: a command has
 
 
 def say(text: str, *, err: bool = False) -> None:
-    """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines.
-
-    >>> say("two files written")
-    two files written
-    """
+    """Print a message, in lines that fit the terminal. What goes elsewhere keeps its lines."""
     stream = sys.stderr if err else sys.stdout
     print(fitted(printable(spelling(text)), width_of(stream)), file=stream, flush=True)
 
@@ -109,9 +101,6 @@ def table_of(
 
     Numbers stay whole. A text that is too long goes on in the next line. `ends` has the rows at the end of
     a section.
-
-    >>> table_of("Bytes", ["code", "size"], [["compact", "1,200"]]).row_count
-    1
     """
     from rich import box
     from rich.table import Table
@@ -146,9 +135,6 @@ def blocks(head: Sequence[str], rows: Sequence[Sequence[str]], keys: int, width:
     """Return the columns of each of the tables that a wide one is cut into, so that each fits `width`.
 
     The first `keys` columns are in all of them.
-
-    >>> blocks(["set", "rows", "clauses"], [["har", "1,200", "300"]], 1, 17)
-    [[0, 1], [0, 2]]
     """
     widths = [max(map(len, [*_folded(name, 0), *(row[i] for row in rows)])) for i, name in enumerate(head)]
     first = list(range(keys))

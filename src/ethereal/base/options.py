@@ -66,12 +66,7 @@ def flags_of(*kinds: type) -> dict[str, Flags]:
 
 
 def with_flags(text: str, flags: Mapping[str, Flags]) -> str:
-    """Return a message that names parameters of Python with the flags of the command line.
-
-    >>> flags = {"drop": ("--drop", ""), "header": ("--header", "--no-header"), "test": ("--test", "")}
-    >>> with_flags("Give header=False or drop=['my id'], not test=0.2. test is 2, drop= is for files.", flags)
-    "Give --no-header or --drop 'my id', not --test 0.2. --test is 2, --drop is for files."
-    """
+    """Return a message that names parameters of Python with the flags of the command line."""
 
     def flag(found: re.Match[str]) -> str:
         (yes, no), value = flags[found["name"] or found["subject"]], found["value"]

@@ -12,10 +12,6 @@ def loader(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package.
 
     `names` says for each module of the package which names it defines, separated by spaces.
-
-    >>> load = loader("ethereal.base", {"package": "loader", "checks": "parse_bytes parse_count"})
-    >>> load("parse_bytes")("flash", "8k")
-    8192
     """
     homes = {name: module for module, defined in names.items() for name in defined.split()}
 
@@ -31,19 +27,12 @@ def install(*extras: str) -> str:
     """Return the command that adds extras to the installed package.
 
     pip finds the package installed, from an index or from a folder, and adds what the extras need.
-
-    >>> install("device", "study")
-    "pip install 'ethereal-tm[device,study]'"
     """
     return f"pip install 'ethereal-tm[{','.join(extras)}]'"
 
 
 def lacks(what: str, package: str, *extras: str) -> str:
-    """Return the message for something that needs a package of an extra.
-
-    >>> lacks("Tuning", "Optuna", "tune")
-    "Tuning needs Optuna. Install it with pip install 'ethereal-tm[tune]'."
-    """
+    """Return the message for something that needs a package of an extra."""
     return f"{what} needs {package}. Install it with {install(*extras)}."
 
 
@@ -57,11 +46,7 @@ class AddedCommand(NamedTuple):
 
 
 def added(group: str) -> dict[str, Any]:
-    """Return what installed packages add to a group, by the names that they give.
-
-    >>> added("ethereal.nothing")
-    {}
-    """
+    """Return what installed packages add to a group, by the names that they give."""
     loaded = {}
     for each in entry_points(group=group):
         try:

@@ -29,7 +29,7 @@ DARK, LIGHT = "#1b3a57", "#d9822b"  # ETHEREAL, vanilla: far apart in grey, too
 
 def style(**changes: Any) -> AbstractContextManager[None]:
     """Return a context with the style of every figure, with some settings changed."""
-    return _pyplot().rc_context(_STYLE | changes)  # type: ignore[no-any-return]
+    return pyplot().rc_context(_STYLE | changes)  # type: ignore[no-any-return]
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -53,12 +53,8 @@ def save(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-def require_matplotlib() -> None:
-    """Raise a ValueError when matplotlib is not installed. Call this before hours of work."""
-    _pyplot()
-
-
-def _pyplot() -> Any:
+def pyplot() -> Any:
+    """Return matplotlib's pyplot. Raise a ValueError when it is not installed, before hours of work."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -196,8 +195,7 @@ def group_split(
     return np.isin(np.arange(len(labels)), min(parts, key=lambda rows: abs(len(rows) - wanted)))
 
 
-def _parts_of_groups(y: NDArray[Any], groups: NDArray[Any], n: int, seed: int | None) -> Iterator[Rows]:
+def _parts_of_groups(y: NDArray[Any], groups: NDArray[Any], n: int, seed: int | None) -> list[Rows]:
     from sklearn.model_selection import StratifiedGroupKFold
 
-    for _, part in StratifiedGroupKFold(n, shuffle=True, random_state=seed).split(y, y, groups):
-        yield part
+    return [part for _, part in StratifiedGroupKFold(n, shuffle=True, random_state=seed).split(y, y, groups)]

@@ -17,7 +17,7 @@ twice, because the tasks of a worker that dies are run again elsewhere. A task's
 `submit` alone gives a `concurrent.futures.Future`, for `concurrent.futures.wait` and `as_completed`.
 
 While a Dask cluster is open, or a `distributed.Client` of your own is the default one,
-`EtherealClassifier.fit` trains the classes on its workers (`train/on_cluster.py`).
+`EtherealClassifier.fit` trains the classes on its workers (`train/fitting.py`).
 """
 
 from __future__ import annotations
@@ -48,12 +48,7 @@ class ClusterError(ValueError):
 def choose(
     dask: str | None = None, workers: int | None = None, jobs: int = 1, *, tls: Tls | None = None
 ) -> Cluster:
-    """Return what `dask`, `workers` or `jobs` asks for. The first given counts.
-
-    >>> with choose(jobs=1) as here:
-    ...     here.submit(divmod, 7, 2).result()
-    (3, 1)
-    """
+    """Return what `dask`, `workers` or `jobs` asks for. The first given counts."""
     if dask is not None and workers is not None:
         raise ClusterError("dask and workers are both given. Choose a running cluster or one of your own.")
     if dask is not None:
@@ -64,13 +59,7 @@ def choose(
 
 
 def processes(jobs: int) -> Cluster:
-    """Return so many processes on this machine, without Dask. 1 is this process itself, -1 one per core.
-
-    >>> processes(0)
-    Traceback (most recent call last):
-        ...
-    ethereal.cluster.ClusterError: jobs is 0. It must be 1 or more, or -1 for one per core.
-    """
+    """Return so many processes on this machine, without Dask. 1 is this process itself, -1 one per core."""
     if jobs == 0:
         raise ClusterError("jobs is 0. It must be 1 or more, or -1 for one per core.")
     return _Processes((os.cpu_count() or 1) if jobs == -1 else _count("jobs", jobs))
@@ -287,7 +276,10 @@ class Flow:
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         while self._waiting or self._running:
-            self._fill()
+            while self._waiting and len(self._running) < self._cluster.ahead:
+                task = self._waiting.popleft()
+                task.runs += 1
+                self._running[self._cluster.submit(task.function, *task.arguments)] = task
             done, _ = futures.wait(self._running, timeout=5, return_when=futures.FIRST_COMPLETED)
             if not done:
                 self._cluster.check()
@@ -299,15 +291,10 @@ class Flow:
             except Lost as error:
                 self._again([task], error)
             except futures.BrokenExecutor as error:  # with it all that it had
-                self._again([task, *self._unfinished()], error)
+                lost = [f for f in self._running if not f.done() or f.exception() is not None]
+                self._again([task, *(self._running.pop(other) for other in lost)], error)
             else:
                 yield task.key, result
-
-    def _fill(self) -> None:
-        while self._waiting and len(self._running) < self._cluster.ahead:
-            task = self._waiting.popleft()
-            task.runs += 1
-            self._running[self._cluster.submit(task.function, *task.arguments)] = task
 
     def _again(self, tasks: list[_Task], error: BaseException) -> None:
         """Run tasks once more whose worker, or whose data, is gone."""
@@ -320,11 +307,6 @@ class Flow:
         for shared in (a for task in tasks for a in task.arguments if isinstance(a, Shared)):
             shared.remote = None  # This may be what was lost, so it is sent again.
         self._waiting.extendleft(reversed(tasks))
-
-    def _unfinished(self) -> list[_Task]:
-        """The running tasks that have no result, taken out."""
-        lost = [f for f in self._running if not f.done() or f.exception() is not None]
-        return [self._running.pop(future) for future in lost]
 
     def __enter__(self) -> Flow:
         return self
@@ -384,13 +366,7 @@ def _count(name: str, value: int) -> int:
 
 
 class Beside:
-    """Runs functions in threads, or at once if there is to be one thread only.
-
-    >>> with Beside(2) as beside:
-    ...     results = [beside.run(pow, 2, n) for n in range(4)]
-    ...     [result() for result in results]
-    [1, 2, 4, 8]
-    """
+    """Runs functions in threads, or at once if there is to be one thread only."""
 
     def __init__(self, n_threads: int) -> None:
         self._pool = ThreadPoolExecutor(n_threads) if n_threads > 1 else None

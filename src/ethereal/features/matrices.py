@@ -11,11 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def feature_matrix(X: Any, n_features: int, names: Sequence[str] | None) -> NDArray[Any]:
-    """Numeric matrix of raw features, rows x features, uncopied where it is one already.
-
-    >>> feature_matrix([[1, 2]], 2, None)
-    array([[1, 2]])
-    """
+    """Numeric matrix of raw features, rows x features, uncopied where it is one already."""
     refuse_other_names(X, names)
     refuse_non_numeric_columns(X)
     array = _frame_matrix(X) if is_frame(X) else _matrix(X)
@@ -47,10 +43,6 @@ def dense_rows(X: Any) -> Any:
     """Return a sparse matrix as a dense one, and anything else as it is.
 
     Where all numbers are 0 and 1 the result is Boolean, a byte per entry. It has the type of X otherwise.
-
-    >>> from scipy.sparse import csr_array
-    >>> dense_rows(csr_array([[0.0, 1.0]])), dense_rows(csr_array([[0, 2]])), dense_rows([[5]])
-    (array([[False,  True]]), array([[0, 2]]), [[5]])
     """
     if not hasattr(X, "toarray"):
         return X
@@ -69,24 +61,19 @@ def _frame_matrix(X: Any) -> NDArray[Any]:
 
 
 def feature_columns(X: Any, n_features: int, names: Sequence[str] | None) -> list[NDArray[Any]]:
-    """Columns of a pandas or polars frame, each uncopied where it is an array of numbers without gaps.
-
-    >>> import pandas as pd
-    >>> feature_columns(pd.DataFrame({"a": [1, 2], "b": [0.5, None]}), 2, ["a", "b"])
-    [array([1, 2]), array([0.5, nan])]
-    """
+    """Columns of a pandas or polars frame, each uncopied where it is an array of numbers without gaps."""
     refuse_other_names(X, names)
     refuse_non_numeric_columns(X)
     if X.shape[1] != n_features:
         raise ValueError(f"X has {X.shape[1]} features. The model was trained on {n_features}.")
     if hasattr(X, "get_columns"):  # polars
-        return [_plain(series.to_numpy()) for series in X.get_columns()]
+        return [native_numbers(series.to_numpy()) for series in X.get_columns()]
     if len(set(X.dtypes)) == 1 and isinstance(X.dtypes.iloc[0], np.dtype):  # pandas holds it as one block
-        return [_plain(column) for column in X.to_numpy().T]
-    return [_plain(_frame_matrix(X.iloc[:, [f]])[:, 0]) for f in range(n_features)]
+        return [native_numbers(column) for column in X.to_numpy().T]
+    return [native_numbers(_frame_matrix(X.iloc[:, [f]])[:, 0]) for f in range(n_features)]
 
 
-def _plain(column: NDArray[Any]) -> NDArray[Any]:
+def native_numbers(column: NDArray[Any]) -> NDArray[Any]:
     """Numbers in the processor's own byte order, of a type the native engine reads."""
     refuse_odd_numbers(column)
     if column.dtype == np.float16:
@@ -95,11 +82,7 @@ def _plain(column: NDArray[Any]) -> NDArray[Any]:
 
 
 def boolean_matrix(X: Any, n_booleans: int, names: Sequence[str] | None) -> NDArray[np.bool_]:
-    """Boolean matrix, rows x Booleans, from Booleans or from numbers that are 0 or 1.
-
-    >>> boolean_matrix([[1, 0]], 2, None)
-    array([[ True, False]])
-    """
+    """Boolean matrix, rows x Booleans, from Booleans or from numbers that are 0 or 1."""
     array = feature_matrix(X, n_booleans, names)
     if array.dtype == bool:
         return array
@@ -121,11 +104,7 @@ def frozen(values: ArrayLike, dtype: Any) -> NDArray[Any]:
 
 
 def class_codes(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Index of each label among the classes, -1 for one that is not there.
-
-    >>> class_codes(["b", "c", "a"], np.array(["a", "b"]))
-    array([ 1, -1,  0])
-    """
+    """Index of each label among the classes, -1 for one that is not there."""
     index = {label: c for c, label in enumerate(classes.tolist())}
     return np.array([index.get(label, -1) for label in np.asarray(y).tolist()], dtype=np.int64)
 
@@ -168,13 +147,7 @@ def refuse_levels_of_columns(X: Any) -> None:
 
 
 def refuse_odd_labels(y: Any, name: str = "y") -> None:
-    """Refuse labels of which one is missing, or of which some are texts and others numbers.
-
-    >>> refuse_odd_labels(np.array(["a", None], dtype=object))
-    Traceback (most recent call last):
-        ...
-    ValueError: y[1] is None. Labels are texts, numbers or Booleans. Leave out rows without a label.
-    """
+    """Refuse labels of which one is missing, or of which some are texts and others numbers."""
     labels = np.asarray(y)
     has_gap = labels.dtype.kind == "f" and bool(np.isnan(labels).any())
     if labels.ndim != 1 or not (has_gap or labels.dtype == object):

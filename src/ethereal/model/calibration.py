@@ -15,11 +15,7 @@ _PRIOR = 3.0
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
-    """Shares of 1 in the order of the logits: rows x classes.
-
-    >>> softmax(np.array([[1.0, 1.0], [1000.0, 0.0]])).tolist()
-    [[0.5, 0.5], [1.0, 0.0]]
-    """
+    """Shares of 1 in the order of the logits: rows x classes."""
     shares = np.exp(logits - logits.max(axis=1, keepdims=True))
     shares /= shares.sum(axis=1, keepdims=True)
     return shares  # type: ignore[no-any-return]
@@ -29,10 +25,6 @@ def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64], expected: floa
     """Return the factor that turns class sums into the logits that fit the labels best.
 
     It is drawn to the expected one where rows are few, as `fit_temperature` is.
-
-    >>> sums, codes = np.array([[9, 1], [1, 9]]), np.array([0, 1])
-    >>> vote_scale(sums, codes, 0.2) < 0.5, vote_scale(sums.repeat(500, 0), codes.repeat(500), 0.2) > 0.5
-    (True, True)
     """
 
     def loss(log_scale: float) -> float:
@@ -53,10 +45,6 @@ def fit_temperature(
     """Temperature with the least log loss on rows that were held out, drawn to T/3 where these are few.
 
     `prior` says how strongly. Rounded to three digits, so that it is the same number on every machine.
-
-    >>> sums, codes = np.array([[9, 1], [1, 9], [8, 2], [2, 8]] * 100), np.array([0, 1, 1, 0] * 100)
-    >>> fit_temperature(sums, codes, T=9)  # as many rows are wrong as right
-    14.5
     """
     expected = T / 3
     if len(codes) == 0:
@@ -72,11 +60,7 @@ def fit_temperature(
 
 
 def log_losses(logits: NDArray[Any], codes: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the log loss of each row. It is bounded, so that no single row outweighs all others.
-
-    >>> log_losses(np.zeros((1, 2)), np.array([0])).round(3)
-    array([0.693])
-    """
+    """Return the log loss of each row. It is bounded, so that no single row outweighs all others."""
     return np.asarray(-np.log(np.maximum(softmax(logits)[np.arange(len(codes)), codes], 1e-30)))
 
 

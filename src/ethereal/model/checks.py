@@ -127,7 +127,18 @@ def _plain(value: Any) -> Any:
 
 def fitted(booleanizer: Booleanizer | Fitted, feature_names: Sequence[str] | None) -> Fitted:
     """Return what a Booleanizer was fitted to. `feature_names` must agree."""
-    parts = booleanizer if isinstance(booleanizer, Fitted) else _fitted(booleanizer)
+    if isinstance(booleanizer, Fitted):
+        parts = booleanizer
+    else:
+        from sklearn.utils.validation import check_is_fitted  # here, so that models do without it
+
+        from ethereal.features.booleanizer import Booleanizer
+
+        if not isinstance(booleanizer, Booleanizer):
+            raise TypeError(f"booleanizer is {booleanizer!r}. It must be a fitted Booleanizer or None.")
+        check_is_fitted(booleanizer)
+        names = getattr(booleanizer, "feature_names_in_", None)
+        parts = Fitted(booleanizer.feature_map_, None if names is None else tuple(names))
     if parts.names is not None and feature_names is not None and tuple(feature_names) != parts.names:
         raise ValueError("feature_names are not those the booleanizer was fitted with. Leave them out.")
     return parts
@@ -144,18 +155,6 @@ def front_end(front_end: FrontEnd, fitted: Fitted | None) -> None:
         )
     if fitted.feature_map.missing.any() or fitted.feature_map.categories:
         raise ValueError("a model with a front end has features that may be missing, or that are categories")
-
-
-def _fitted(booleanizer: Booleanizer) -> Fitted:
-    from sklearn.utils.validation import check_is_fitted  # here, so that models do without it
-
-    from ethereal.features.booleanizer import Booleanizer
-
-    if not isinstance(booleanizer, Booleanizer):
-        raise TypeError(f"booleanizer is {booleanizer!r}. It must be a fitted Booleanizer or None.")
-    check_is_fitted(booleanizer)
-    names = getattr(booleanizer, "feature_names_in_", None)
-    return Fitted(booleanizer.feature_map_, None if names is None else tuple(names))
 
 
 def includes(masks: ArrayLike) -> NDArray[np.bool_]:

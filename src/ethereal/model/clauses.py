@@ -26,11 +26,7 @@ def decode(literals: int, n_booleans: int) -> tuple[int, bool]: ...
 @overload
 def decode(literals: NDArray[Any], n_booleans: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]: ...
 def decode(literals: Any, n_booleans: int) -> Any:
-    """Return the Boolean of a literal, or of an array of them, and whether it is negated.
-
-    >>> decode(3, 2)
-    (1, True)
-    """
+    """Return the Boolean of a literal, or of an array of them, and whether it is negated."""
     negated = literals >= n_booleans
     return literals - negated * n_booleans, negated
 
@@ -278,11 +274,6 @@ def plain_votes(n_classes: int, n_clauses: int) -> NDArray[np.int32]:
     """Return the votes of a plain machine. The first half of a class's clauses votes +1, the others -1.
 
     Of an odd number of clauses, one more votes +1.
-
-    >>> plain_votes(2, 2).tolist()
-    [[1, 0], [-1, 0], [0, 1], [0, -1]]
-    >>> plain_votes(1, 3).tolist()
-    [[1], [1], [-1]]
     """
     votes_of_class = np.ones((n_clauses, 1), dtype=np.int32)
     votes_of_class[n_clauses - n_clauses // 2 :] = -1

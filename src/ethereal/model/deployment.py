@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 BOUNDS = ("flash", "ram", "instructions", "worst_instructions")
-_TEXTS = ("target", "layout", "input")
 
 
 @dataclass(frozen=True)
@@ -35,7 +31,7 @@ class Deployment:
 
     def __post_init__(self) -> None:
         """Check what a file may hold."""
-        for name in _TEXTS:
+        for name in ("target", "layout", "input"):
             if not isinstance(getattr(self, name), (str, type(None))):
                 raise TypeError(f"{name} of the deployment is {getattr(self, name)!r}. It must be a text.")
         for name in (*BOUNDS, "clause_bytes"):
@@ -45,11 +41,6 @@ class Deployment:
                 raise ValueError(f"{name} of the deployment is {value!r}. It must be a number from 0 on.")
         if isinstance(self.clause_bytes, float):
             raise TypeError(f"clause_bytes of the deployment is {self.clause_bytes!r}. It must be whole.")
-
-    @property
-    def is_bounded(self) -> bool:
-        """Whether anything was bounded. A model that was pruned without a bound has a record, too."""
-        return bool(self._bounds)
 
     @property
     def _bounds(self) -> dict[str, float]:
@@ -66,11 +57,7 @@ class Deployment:
         return bounds + ("" if self.target is None else f" on a {self.target}")
 
     def exceeded(self, **takes: float | None) -> list[str]:
-        """Return a sentence for each bound that a program exceeds, by the names of the bounds.
-
-        >>> Deployment(flash=4096, ram=200).exceeded(flash=4000, ram=212, instructions=900)
-        ['It takes 212 bytes of RAM, more than the 200 bytes of RAM that the model was pruned for.']
-        """
+        """Return a sentence for each bound that a program exceeds, by the names of the bounds."""
         return [
             f"It takes {_amount(name, used)}, more than the {_amount(name, bound)} that the model was "
             "pruned for."

@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.base.checks import count_threads
 from ethereal.features.categories import to_numbers
-from ethereal.features.matrices import boolean_matrix, feature_columns, feature_matrix, is_frame
+from ethereal.features.matrices import (
+    boolean_matrix,
+    feature_columns,
+    feature_matrix,
+    is_frame,
+    native_numbers,
+)
 from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 from ethereal.model.output import early_answers, parts_of
 
@@ -58,36 +64,20 @@ class Engine:
 
     A matrix is read in place, whatever its strides. A frame is read column by column. `n_jobs` is the number
     of threads as in scikit-learn, None for one, -1 for one per core. Small batches use fewer.
-
-    >>> import numpy as np
-    >>> from ethereal import Model
-    >>> model = Model([0, 3], [0, 1, 2], [[1, 0], [0, 2]], n_booleans=2, classes=["a", "b"])
-    >>> engine = Engine(model)
-    >>> engine.winners(np.array([[True, False], [True, True]]))
-    array([1, 0])
     """
 
     def __init__(self, model: Model) -> None:
         SUPPORTS.check(model.needs)
         self._model = model
         self._is_raw = model.fitted is not None
+        clauses = model.literals, model.offsets, model.weights, model.n_booleans
         if self._is_raw:
-            feature_map = model.feature_map
-            self._native = _native.Engine(
-                model.literals,
-                model.offsets,
-                model.weights,
-                model.n_booleans,
-                feature_map.cuts,
-                feature_map.thresholds_float32,
-                feature_map.threshold_offsets,
-                feature_map.boolean_offsets,
-                feature_map.missing,
-                feature_map.is_binned,
-                feature_map.missing | feature_map.ignores_missing,
-            )
+            of = model.feature_map
+            cuts = of.cuts, of.thresholds_float32, of.threshold_offsets, of.boolean_offsets
+            takes_missing = of.missing | of.ignores_missing
+            self._native = _native.Engine(*clauses, *cuts, of.missing, of.is_binned, takes_missing)
         else:
-            self._native = _native.Engine(model.literals, model.offsets, model.weights, model.n_booleans)
+            self._native = _native.Engine(*clauses)
 
     def winners(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int64]:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.
@@ -126,8 +116,12 @@ class Engine:
     ) -> NDArray[Any]:
         """Evaluate into an array of `dtype`, rows x width. Its type says which result is wanted."""
         n_threads = count_threads(n_jobs)
-        X = X if packed else features_of(self._model, X, n_jobs)
-        run, rows, n_rows = self._read_packed(X) if packed else self._read(X)
+        if packed:
+            run, rows = self._native.run_packed, _packed_matrix(X, self._model.n_booleans)
+            n_rows = len(rows)
+        else:
+            X = features_of(self._model, X, n_jobs)
+            run, rows, n_rows = self._read(X)
         out = np.empty((n_rows, *width), dtype=dtype)
         if not run(rows, out, n_threads):
             run(self._mend(X, rows), out, n_threads)
@@ -137,32 +131,19 @@ class Engine:
         """Return a function of the native engine, what to give it, and the number of rows."""
         model = self._model
         X = to_numbers(X, model.feature_map.categories)
-        if (
-            type(X) is np.ndarray
-            and X.ndim == 2
-            and X.dtype.char in _NUMBERS
-            and X.dtype.isnative
-            and X.shape[1] == model.n_features
-        ):
+        is_matrix = type(X) is np.ndarray and X.ndim == 2 and X.shape[1] == model.n_features
+        if is_matrix and X.dtype.char in _NUMBERS and X.dtype.isnative:
             rows = X
         elif self._is_raw and is_frame(X):
             columns = feature_columns(X, model.n_features, model.feature_names)
             return self._native.run_columns, columns, len(X)
         else:
-            rows = feature_matrix(X, model.n_features, model.feature_names)
-            if rows.dtype == np.float16:
-                rows = rows.astype(np.float32)
-            elif not rows.dtype.isnative:
-                rows = rows.astype(rows.dtype.newbyteorder("="))
+            rows = native_numbers(feature_matrix(X, model.n_features, model.feature_names))
         if self._is_raw:
             return self._native.run_raw, rows, len(rows)
         if rows.dtype.itemsize != 1:
             rows = boolean_matrix(rows, model.n_booleans, None)
         return self._native.run_bools, rows, len(rows)
-
-    def _read_packed(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
-        rows = _packed_matrix(X, self._model.n_booleans)
-        return self._native.run_packed, rows, len(rows)
 
     def _mend(self, X: Any, rows: Any) -> NDArray[Any]:
         """Raise for the value that the native engine refused. Only odd bytes for True can be mended."""

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ANSWERS)
-# More changes than this explain nothing to a person.
-_MAX_CHANGES = 20
+_MAX_CHANGES = 20  # more explain nothing to a person
 
 
 @dataclass(frozen=True)
@@ -79,9 +78,8 @@ class Explanation:
             lines.append(f"{self.runner_up!r} would win with these changes:")
             lines += [f"  {change}" for change in self.changes]
         elif self.runner_up is not None:
-            lines.append(
-                f"No set of up to {_MAX_CHANGES} changes was found with which {self.runner_up!r} would win."
-            )
+            many = f"No set of up to {_MAX_CHANGES} changes was found"
+            lines.append(f"{many} with which {self.runner_up!r} would win.")
         return "\n".join(lines)
 
 
@@ -115,10 +113,8 @@ def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation:
 
 
 def _one_row(model: Model, x: Any) -> Any:
-    if model.front_end is not None and np.shape(x)[-2:] == (
-        model.front_end.window,
-        len(model.front_end.axes),
-    ):
+    front_end = model.front_end
+    if front_end is not None and np.shape(x)[-2:] == (front_end.window, len(front_end.axes)):
         return features_of(model, np.asarray(x)[None] if np.ndim(x) == 2 else x)
     if hasattr(x, "infer_objects") and not hasattr(x, "columns"):  # a row of a pandas frame keeps its names
         return x.to_frame().T.infer_objects()

@@ -103,9 +103,11 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    output = model.output
+    output, version = model.output, 2 if model.front_end is None else 3
+    if isinstance(output, ClassesOrUnknown) or model.seen is not None or model.early:
+        version = 4
     about: dict[str, Any] = {
-        "format_version": _version(model),
+        "format_version": version,
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "classes": describe_labels(model.classes),
@@ -117,10 +119,8 @@ def to_file_bytes(model: Model) -> bytes:
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
     if isinstance(output, ClassesOrUnknown):  # NaN is not in JSON
-        about["unknown"] = {
-            "margin": output.margin,
-            "label": output.unknown if output.unknown == output.unknown else None,
-        }
+        label = output.unknown if output.unknown == output.unknown else None
+        about["unknown"] = {"margin": output.margin, "label": label}
     if model.seen is not None:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
     if model.early:
@@ -149,7 +149,9 @@ def from_file_bytes(data: bytes) -> Model:
     _check_digest(data)
     try:
         tensors = safetensors.load(data)
-        names = about["feature_names"]
+        names, version = about["feature_names"], about["format_version"]
+        # Files of version 3 have a front end, those of later versions may.
+        has_front_end = version == 3 or (version > 3 and "front_end" in about)
         if not isinstance(names, (list, type(None))):
             raise TypeError(f"feature_names is {names!r}")
         model = Model(
@@ -157,18 +159,21 @@ def from_file_bytes(data: bytes) -> Model:
             n_booleans=about["n_booleans"],
             classes=read_labels(about["classes"]),
             booleanizer=None if about["booleanizer"] is None else _booleanizer(about, tensors),
-            front_end=_front_end(about),
+            front_end=FrontEnd.from_dict(about["front_end"]) if has_front_end else None,
             feature_names=names,
             boolean_rates=_optional(tensors, "boolean_rates"),
             typical_rows=_optional(tensors, "typical_rows"),
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
-            early=about.get("early", ()) if about["format_version"] > 3 else (),
+            early=about.get("early", ()) if version > 3 else (),
         )
-        seen = _seen(about, tensors)
+        seen = None
+        if "seen" in about:
+            low, high = _tensor(tensors, "seen_low"), _tensor(tensors, "seen_high")
+            seen = Seen(low, high, about["seen"]["limit"], tuple(about["seen"]["rates"]))
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
-        if about["format_version"] > 3 and "unknown" in about:
+        if version > 3 and "unknown" in about:
             model = model.with_unknown(**about["unknown"])
         if "deployment" in about:
             model = model.with_deployment(Deployment(**about["deployment"]))
@@ -177,13 +182,6 @@ def from_file_bytes(data: bytes) -> Model:
         raise ModelFileError(f"the model file has no {error}") from error
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
         raise ModelFileError(f"the model file is not valid: {error}") from error
-
-
-def _version(model: Model) -> int:
-    """Return the lowest version that holds a model."""
-    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None or model.early:
-        return 4
-    return 2 if model.front_end is None else 3
 
 
 def _booleanizer(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Fitted:
@@ -197,21 +195,6 @@ def _booleanizer(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Fit
         categories={int(f): names for f, names in kind.get("categories", {}).items()},
     )
     return Fitted(feature_map, tuple(names) if kind["named"] and names is not None else None)
-
-
-def _seen(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Seen | None:
-    if "seen" not in about:
-        return None
-    low, high = _tensor(tensors, "seen_low"), _tensor(tensors, "seen_high")
-    return Seen(low, high, about["seen"]["limit"], tuple(about["seen"]["rates"]))
-
-
-def _front_end(about: dict[str, Any]) -> FrontEnd | None:
-    """Files of version 3 have one, those of later versions may."""
-    version = about["format_version"]
-    if version < 3 or (version > 3 and "front_end" not in about):
-        return None
-    return FrontEnd.from_dict(about["front_end"])
 
 
 def _about(data: bytes) -> dict[str, Any]:
@@ -273,11 +256,7 @@ def _optional(tensors: dict[str, NDArray[Any]], name: str) -> NDArray[Any] | Non
 
 
 def describe_labels(classes: NDArray[Any]) -> dict[str, Any]:
-    """Return labels as JSON can hold them, with the name of their type.
-
-    >>> describe_labels(np.array(["no", "yes"]))
-    {'dtype': 'str', 'values': ['no', 'yes']}
-    """
+    """Return labels as JSON can hold them, with the name of their type."""
     dtype, values = "str" if classes.dtype.kind == "U" else str(classes.dtype), classes.tolist()
     _check_lengths(dtype, values)
     return {"dtype": dtype, "values": values}

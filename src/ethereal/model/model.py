@@ -7,7 +7,6 @@ Booleanizer that makes the Boolean features. In a plain Tsetlin machine every cl
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -26,7 +25,7 @@ from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.deployment import Deployment
 from ethereal.model.engine import SUPPORTS, Engine, input_matrix
 from ethereal.model.needs import ANSWERS, Needs
-from ethereal.model.output import Check, Classes, Output, checks_of
+from ethereal.model.output import Check, Classes, checks_of
 from ethereal.model.seen import Drift, Seen, seen_in
 
 if TYPE_CHECKING:
@@ -106,7 +105,7 @@ class Model:
     """
 
     clauses: Clauses
-    output: Output
+    output: Classes
     fitted: Fitted | None  # thresholds and names of the Booleanizer
     front_end: FrontEnd | None  # makes the features of raw windows
     feature_names: tuple[str, ...] | None
@@ -140,8 +139,9 @@ class Model:
         fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
         if fitted is not None:
             feature_names = fitted.names or feature_names
+        own = Clauses(literals, offsets, weights, n_booleans)
         vars(self).update(
-            clauses=Clauses(literals, offsets, weights, n_booleans),
+            clauses=own,
             output=Classes(checks.labels(classes)),
             fitted=fitted,
             front_end=front_end,
@@ -151,10 +151,9 @@ class Model:
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
             seen=None,
-            early=(),
+            early=checks_of(early, len(own)),
             deployment=None,
         )
-        vars(self).update(early=checks_of(early, self.n_clauses))
         self._check_sizes()
 
     @classmethod
@@ -538,11 +537,6 @@ class Model:
 
         return drop_unused_kernels(self)[0]
 
-    def narrow(self) -> Model:
-        """Return what `drop_unused_kernels` returns, which this was called before."""
-        warnings.warn("narrow() is called drop_unused_kernels() now.", DeprecationWarning, stacklevel=2)
-        return self.drop_unused_kernels()
-
     def simplify(self) -> Model:
         """Return a smaller model with the same class sums on every input that the Booleanizer can produce.
 
@@ -602,15 +596,9 @@ class Model:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
             return NotImplemented
-        return (
-            self.clauses == other.clauses
-            and self.early == other.early
-            and self.output == other.output
-            and self.feature_names == other.feature_names
-            and self.front_end == other.front_end
-            and (self.fitted is None) == (other.fitted is None)
-            and (self.fitted is None or self.feature_map == other.feature_map)
-        )
+        names = "clauses", "early", "output", "feature_names", "front_end"
+        maps = [None if model.fitted is None else model.feature_map for model in (self, other)]
+        return maps[0] == maps[1] and all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
         return hash(self.clauses)

@@ -97,15 +97,7 @@ class Supports:
     instead: str = ""  # what to use for a model that is refused, such as "Use the layout compact."
 
     def check(self, needs: Needs) -> None:
-        """Raise `NotSupported` when the model needs what this consumer does not have.
-
-        >>> from ethereal import Model
-        >>> model = Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"])
-        >>> Supports("layout x", n_booleans=1, instead="Use layout y.").check(model.needs)
-        Traceback (most recent call last):
-          ...
-        ethereal.model.needs.NotSupported: layout x takes up to 1 Booleans, but the model has 2. Use layout y.
-        """
+        """Raise `NotSupported` when the model needs what this consumer does not have."""
         why = self.refusal(needs)
         if why is not None:
             raise NotSupported(why)

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,51 +26,22 @@ if TYPE_CHECKING:
 _LEAST_SHARE = 1e-9  # of a class, so that one row that is wrong and sure of it does not decide alone
 
 
-class Output(Protocol):
-    """How sums of votes are read."""
-
-    kind: ClassVar[str]
-    labels: NDArray[Any]  # one per column of the sums
-
-    @property
-    def n_answers(self) -> int:
-        """Number of different answers."""
-        ...
-
-    def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the number of each row's answer, as devices return it."""
-        ...
-
-    def answers(self, sums: NDArray[Any]) -> NDArray[Any]:
-        """Return each row's answer, as `Model.predict` returns it."""
-        ...
-
-    def loss(self, sums: NDArray[Any], wanted: NDArray[Any], scale: float) -> NDArray[np.float32]:
-        """Return each row's loss, which pruning minimises."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class Classes:
-    """The label of the largest sum, and of the first of them on a tie.
-
-    >>> Classes(np.array(["no", "yes"])).answers(np.array([[1, 2], [3, 3]]))
-    array(['yes', 'no'], dtype='<U3')
-    """
+    """The label of the largest sum, and of the first of them on a tie."""
 
     labels: NDArray[Any]
     kind: ClassVar[str] = "classes"
 
     def __eq__(self, other: object) -> bool:
-        return (
-            type(other) is type(self)
-            and isinstance(other, Classes)
-            and self.labels.dtype.kind == other.labels.dtype.kind
-            and np.array_equal(self.labels, other.labels)
-        )
+        return isinstance(other, Classes) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
-        return hash(tuple(self.labels.tolist()))
+        return hash(self._parts())
+
+    def _parts(self) -> tuple[Any, ...]:
+        """Return what makes two of them equal."""
+        return self.kind, self.labels.dtype.kind, *self.labels.tolist()
 
     @property
     def n_answers(self) -> int:
@@ -96,27 +67,14 @@ class ClassesOrUnknown(Classes):
     """The label of the largest sum if it leads by `margin` votes or more, else `unknown`.
 
     The number of "unknown" is the one after the last class.
-
-    >>> own = ClassesOrUnknown(np.array(["no", "yes"]), margin=2, unknown="unknown")
-    >>> own.answers(np.array([[1, 4], [3, 2]]))
-    array(['yes', 'unknown'], dtype='<U7')
-    >>> own.indices(np.array([[1, 4], [3, 2]]))
-    array([1, 2])
     """
 
     margin: int
     unknown: Any
     kind: ClassVar[str] = "unknown"
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            Classes.__eq__(self, other)
-            and isinstance(other, ClassesOrUnknown)
-            and (self.margin, repr(self.unknown)) == (other.margin, repr(other.unknown))
-        )
-
-    def __hash__(self) -> int:
-        return hash((Classes.__hash__(self), self.margin))
+    def _parts(self) -> tuple[Any, ...]:
+        return *super()._parts(), self.margin, repr(self.unknown)
 
     @property
     def n_answers(self) -> int:
@@ -134,11 +92,7 @@ class ClassesOrUnknown(Classes):
 
 
 def leads(sums: NDArray[Any]) -> NDArray[np.int64]:
-    """Return by how many votes the first class leads in each row, 0 on a tie.
-
-    >>> leads(np.array([[1, 4, 2], [3, 3, 0]]))
-    array([2, 0])
-    """
+    """Return by how many votes the first class leads in each row, 0 on a tie."""
     if sums.shape[1] < 2:
         return np.zeros(len(sums), dtype=np.int64)
     best = np.partition(sums, -2, axis=1)[:, -2:].astype(np.int64)
@@ -153,11 +107,7 @@ class Check(NamedTuple):
 
 
 def checks_of(numbers: Iterable[Iterable[Any]], n_clauses: int) -> tuple[Check, ...]:
-    """Return checks in their order, each of them possible.
-
-    >>> checks_of([(2, 5)], 3)
-    (Check(n_clauses=2, margin=5),)
-    """
+    """Return checks in their order, each of them possible."""
     checks = tuple(Check(*map(_whole, pair)) for pair in numbers)
     places = [0, *(check.n_clauses for check in checks), n_clauses]
     if any(one >= other for one, other in pairwise(places)) and checks:
@@ -179,14 +129,7 @@ def _whole(number: Any) -> int:
 
 
 def parts_of(model: Model) -> list[Model]:
-    """Return a model of the clauses before each check, then one of all clauses. None has checks.
-
-    >>> from ethereal import Model
-    >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 2]], n_booleans=2, classes=["a", "b"])
-    >>> early = model._with(early=checks_of([(1, 2)], 2))
-    >>> [part.n_clauses for part in parts_of(early)], early.predict([[True, True], [False, True]])
-    ([1, 2], array(['a', 'b'], dtype='<U1'))
-    """
+    """Return a model of the clauses before each check, then one of all clauses. None has checks."""
     ends = [*(check.n_clauses for check in model.early), model.n_clauses]
     return [model._with(clauses=model.clauses.take(np.arange(n))) for n in ends]
 

@@ -77,13 +77,6 @@ def _flips(
     return (alone_true * (1 - share) + alone_false * share) / max(n_rows, 1)
 
 
-def firing_rates(model: Model) -> NDArray[np.float64]:
-    """Return the share of typical rows on which each clause fires, 1 for all when there are no such rows."""
-    if model.typical_rows is None or not len(model.typical_rows):
-        return np.ones(model.n_clauses)
-    return np.asarray(model.clause_outputs(model.typical_rows, packed=True).mean(axis=0))
-
-
 @dataclass(frozen=True)
 class Condition:
     """What a clause demands of one raw feature."""
@@ -142,7 +135,9 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
     if not chosen:
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
         raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
-    rates = firing_rates(model)
+    rates = np.ones(model.n_clauses)  # the share of typical rows on which each clause fires
+    if model.typical_rows is not None and len(model.typical_rows):
+        rates = model.clause_outputs(model.typical_rows, packed=True).mean(axis=0)
     everything, spread, by_class = rules(model), np.sqrt(rates * (1 - rates)).tolist(), {}
     for c in chosen:
         own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
@@ -196,7 +191,9 @@ class ConditionWriter:
         """Return the condition that takes the allowed states of a feature."""
         thresholds = self._feature_map.thresholds_of(feature)
         n_bins = len(thresholds) + 1
-        bins, missing = _filled(allowed[:n_bins], empty_bins(thresholds)), bool(allowed[n_bins:].any())
+        # An empty bin takes the flag of the bin before: no value is in it.
+        before = np.maximum.accumulate(np.where(empty_bins(thresholds), 0, np.arange(n_bins)))
+        bins, missing = [bool(flag) for flag in allowed[before]], bool(allowed[n_bins:].any())
         ends = [-math.inf, *thresholds.tolist(), math.inf]
         intervals = tuple((ends[a], ends[b]) for a, b in _runs(bins))
         name = self._names[feature]
@@ -206,13 +203,14 @@ class ConditionWriter:
             text = categories.describe(name, self._feature_map.categories[feature], bins, unknown)
             return Condition(feature, intervals, missing, text)
         if feature not in self._thresholds:
-            is_boolean = self._feature_map.is_boolean[feature]
-            self._thresholds[feature] = None if is_boolean else self._texts(feature, thresholds)
+            self._thresholds[feature] = self._texts(feature, thresholds)
         text = _text(name, bins, self._thresholds[feature], missing)
         return Condition(feature, intervals, missing, text)
 
-    def _texts(self, feature: int, thresholds: NDArray[np.float64]) -> list[str]:
-        """Return thresholds in words, those of windows in the units of the samples."""
+    def _texts(self, feature: int, thresholds: NDArray[np.float64]) -> list[str] | None:
+        """Return thresholds in words, those of windows in the units of the samples, None for a Boolean."""
+        if self._feature_map.is_boolean[feature]:
+            return None
         if self._front_end is None:
             return format_thresholds(thresholds)
         return self._front_end.texts(feature, thresholds.tolist())
@@ -237,12 +235,6 @@ def _text(name: str, bins: list[bool], thresholds: list[str] | None, missing: bo
     else:
         text = f"{name} " + " or ".join(_piece(*run, thresholds) for run in runs)
     return f"({text} or missing)" if missing else text
-
-
-def _filled(bins: NDArray[np.bool_], empty: NDArray[np.bool_]) -> list[bool]:
-    """Return the flags of bins, an empty one taking that of the bin before: no value is in it."""
-    before = np.maximum.accumulate(np.where(empty, 0, np.arange(len(bins))))
-    return [bool(flag) for flag in bins[before]]
 
 
 def _piece(a: int, b: int, thresholds: list[str]) -> str:

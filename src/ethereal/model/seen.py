@@ -81,12 +81,9 @@ def seen_in(
     return Seen(low, high, limit, _rates(model, labels))
 
 
-def _ranges(
-    rows: NDArray[np.float32], used: NDArray[np.bool_]
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    infinite = np.float32(np.inf)
+def _ranges(rows: NDArray[np.float32], used: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
     used = used & ~np.isnan(rows).all(axis=0)
-    low, high = (np.full(rows.shape[1], sign * infinite, dtype=np.float32) for sign in (-1, 1))
+    low, high = (np.full(rows.shape[1], end, dtype=np.float32) for end in (-np.inf, np.inf))
     low[used], high[used] = np.nanmin(rows[:, used], axis=0), np.nanmax(rows[:, used], axis=0)
     return low, high
 

@@ -27,11 +27,7 @@ SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ANSWERS, early
 
 
 def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
-    """Return the position of every Boolean, for a threshold that of the first equal one of its feature.
-
-    >>> first_of_equals(FeatureMap([1.0, 3.0, 3.0], [0, 3], [False])).tolist()
-    [0, 1, 1]
-    """
+    """Return the position of every Boolean, for a threshold that of the first equal one of its feature."""
     thresholds, starts = feature_map.thresholds, feature_map.threshold_offsets
     is_new = np.append(True, thresholds[1:] != thresholds[:-1])[: len(thresholds)]
     is_new[starts[:-1][np.diff(starts) > 0]] = True
@@ -44,25 +40,12 @@ def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
 
 
 def is_empty(feature_map: FeatureMap) -> NDArray[np.bool_]:
-    """Return which Booleans are bins between equal thresholds.
-
-    >>> is_empty(FeatureMap([1.0, 3.0, 3.0], [0, 3], [False], "onehot")).tolist()
-    [False, False, True, False]
-    """
+    """Return which Booleans are bins between equal thresholds."""
     result = np.zeros(feature_map.n_booleans, dtype=bool)
     for f in np.flatnonzero(feature_map.is_binned).tolist():
         empty = empty_bins(feature_map.thresholds_of(f))
         result[feature_map.boolean_offsets[f] : feature_map.boolean_offsets[f] + len(empty)] = empty
     return result
-
-
-def empty_bins_of(feature_map: FeatureMap) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the number of empty bins of every feature and the sum of their positions."""
-    empty = is_empty(feature_map)
-    feature, n = feature_map.feature[empty], feature_map.n_features
-    return np.bincount(feature, minlength=n), np.bincount(
-        feature, feature_map.position[empty], minlength=n
-    ).astype(np.int64)
 
 
 def shortest(clauses: Clauses, feature_map: FeatureMap) -> Clauses:
@@ -118,7 +101,9 @@ class _Demands:
         self.absent = self._any((kind == MISSING) & ~negated)  # must be missing
         self.known = self._any(above | inside | self.denies_missing)  # must not be missing
         self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
-        n_empty, sum_empty = empty_bins_of(feature_map)
+        no_bin, n_features = is_empty(feature_map), feature_map.n_features
+        own, bins = feature_map.feature[no_bin], feature_map.position[no_bin]
+        n_empty, sum_empty = (np.bincount(own, w, n_features).astype(np.int64) for w in (None, bins))
         self.sum_out += sum_empty[self.feature]
         self.n_left = self.top + 1 - n_empty[self.feature] - self.n_out  # for demands of negated bins only
         # A true bin may be denied, too. Only it is left in low..high, so compare with that.
@@ -229,13 +214,7 @@ PASSES = (shortest, lambda clauses, _: clauses.merged())
 
 
 def simplify(model: Model) -> Model:
-    """Drop, shorten and merge clauses without changing a class sum, see `Model.simplify`.
-
-    >>> from ethereal import Model
-    >>> model = Model([0, 2, 1, 1], [0, 2, 3, 4], [[1], [2], [3]], n_booleans=2, classes=["x"])
-    >>> list(simplify(model))  # "a AND NOT a" is gone, "b" and "b" are one
-    [Clause(literals=(1,), weights={0: 5})]
-    """
+    """Drop, shorten and merge clauses without changing a class sum, see `Model.simplify`."""
     SUPPORTS.check(model.needs)
     if model.early:  # it was simplified before, and its clauses stay in their order
         return model

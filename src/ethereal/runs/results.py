@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from typing import Any, ClassVar, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ethereal.model.unknown import Calibration
+from ethereal.train.unknown import Calibration
 
 T = TypeVar("T")
 Group = tuple[str, str]  # kernel and source of a group of features

@@ -17,7 +17,6 @@ from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.train.rules import Rule, excluded
 
 _MAX_CHANGES = 100  # that are remembered, because a schedule of T may change it at every call
-_Fingerprint = tuple[int, int]
 
 
 @dataclass(frozen=True)
@@ -86,11 +85,7 @@ class Feedback:
     literal_budget: int | None
 
     def native(self) -> dict[str, Any]:
-        """Return the fields for the native trainer, which does not know None.
-
-        >>> Feedback(5, 3.0, True, None).native()["literal_budget"] == 2**31 - 1
-        True
-        """
+        """Return the fields for the native trainer, which does not know None."""
         budget = 2**31 - 1 if self.literal_budget is None else int(self.literal_budget)
         return {**asdict(self), "literal_budget": budget}
 
@@ -132,14 +127,9 @@ class Training:
         seed: int,
         random_start: bool = False,
     ) -> None:
-        self.parameters: dict[str, Any] = {  # of the native trainer
-            "n_classes": int(n_classes),
-            "n_clauses": int(n_clauses),
-            "n_booleans": int(n_booleans),
-            "seed": int(seed),
-            "random_start": bool(random_start),
-            **feedback.native(),
-        }
+        shape = {"n_classes": int(n_classes), "n_clauses": int(n_clauses), "n_booleans": int(n_booleans)}
+        start = {"seed": int(seed), "random_start": bool(random_start)}
+        self.parameters: dict[str, Any] = {**shape, **start, **feedback.native()}  # of the native trainer
         self.feedback = feedback
         self.changes: list[dict[str, Any]] = []  # what was changed from outside, the newest
         self._trainer = _native.Trainer(**self.parameters)
@@ -240,12 +230,7 @@ class Training:
         return step
 
     def exclude(
-        self,
-        watch: Watch,
-        step: Step,
-        n_threads: int,
-        rule: Rule | None,
-        seen: Callable[[Step], None] | None,
+        self, watch: Watch, step: Step, n_threads: int, rule: Rule | None, seen: Callable[[Step], None] | None
     ) -> None:
         """Take literals out by a rule, None for the paper's, record it, and show the step to `seen`."""
         start = time.perf_counter()
@@ -263,7 +248,7 @@ class Training:
         self._trainer.epochs_done = epochs_done
 
     def snapshot(self) -> Snapshot:
-        """The clauses as they are now."""
+        """Return the clauses as they are now."""
         return Snapshot(self.clauses, epoch=self.epochs_done)
 
     def record(
@@ -280,25 +265,11 @@ class Training:
         clauses = self.clauses if clauses is None else clauses.voting(self.votes)
         validation, evaluation, train = _accuracies(clauses, watch, n_threads)
         step.snapshot = Snapshot(clauses, validation or 0.0, epoch)
-        step.records.append(
-            {
-                "epoch": epoch,
-                "phase": phase,
-                "includes": len(clauses.literals),
-                "includes_per_clause": len(clauses.literals) / len(clauses),
-                "train_accuracy": train,
-                "validation_accuracy": validation,
-                "eval_accuracy": evaluation,
-                "seconds": seconds,
-                "kept": False,
-            }
-        )
-
-    def class_sums(self, snapshot: Snapshot, rows: PackedRows, n_threads: int) -> NDArray[np.int32]:
-        """Return the votes of a snapshot's clauses, rows x classes."""
-        sums = np.empty((len(rows), self.votes.shape[1]), dtype=np.int32)
-        _engine(snapshot.clauses).run_packed(rows.words, sums, n_threads)
-        return sums
+        n_includes = len(clauses.literals)
+        size = {"includes": n_includes, "includes_per_clause": n_includes / len(clauses)}
+        known = {"train_accuracy": train, "validation_accuracy": validation, "eval_accuracy": evaluation}
+        times = {"seconds": seconds, "kept": False}
+        step.records.append({"epoch": epoch, "phase": phase, **size, **known, **times})
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(vars(self))
@@ -313,22 +284,12 @@ class Training:
 
 
 def excludes_after(done: int, exclude_every: int | None) -> bool:
-    """Return whether an exclusion comes after `done` epochs and before the next. Training ends on an epoch.
-
-    >>> [done for done in range(8) if excludes_after(done, 3)]
-    [3, 6]
-    """
+    """Return whether an exclusion comes between `done` epochs and the next. Training ends on an epoch."""
     return exclude_every is not None and done > 0 and done % exclude_every == 0
 
 
 def mark_kept(history: list[dict[str, Any]], epoch: int | None) -> None:
-    """Mark only the record of the epoch whose model is kept. None means that no record is of that model.
-
-    >>> history = [{"epoch": e, "phase": "train", "kept": e == 1} for e in (1, 2)]
-    >>> mark_kept(history, 2)
-    >>> [record["kept"] for record in history]
-    [False, True]
-    """
+    """Mark only the record of the epoch whose model is kept. None means that no record is of that model."""
     for record in reversed(history):  # in a stream both are among the last
         if record["kept"]:
             record["kept"] = False
@@ -344,27 +305,22 @@ def included(trainer: _native.Trainer, votes: NDArray[np.int32], n_booleans: int
     return Clauses._trusted(*trainer.clauses(), votes, n_booleans)
 
 
-def _engine(clauses: Clauses) -> _native.Engine:
+def engine_of(clauses: Clauses) -> _native.Engine:
+    """Return the engine of clauses over packed rows."""
     return _native.Engine(clauses.literals, clauses.offsets, clauses.weights, clauses.n_booleans)
 
 
 def _accuracies(clauses: Clauses, watch: Watch, n_threads: int) -> list[float | None]:
     """Return the accuracy on validation, evaluation and training rows, or None without such rows."""
     watched = (watch.validation, watch.weights), (watch.evaluation, None), (watch.train, None)
-    if all(rows is None for rows, _ in watched):
-        return [None] * len(watched)
-    engine = _engine(clauses)
-    return [
-        None if rows is None else _accuracy(engine, rows, weights, n_threads) for rows, weights in watched
-    ]
-
-
-def _accuracy(
-    engine: _native.Engine, rows: PackedRows, weights: NDArray[np.float64] | None, n_threads: int
-) -> float:
-    winners = np.empty(len(rows), dtype=np.int64)
-    engine.run_packed(rows.words, winners, n_threads)
-    return float(np.average(winners == rows.classes, weights=weights))
+    engine = None if all(rows is None for rows, _ in watched) else engine_of(clauses)
+    accuracies: list[float | None] = [None] * len(watched)
+    for i, (rows, weights) in enumerate(watched):
+        if engine is not None and rows is not None:
+            winners = np.empty(len(rows), dtype=np.int64)
+            engine.run_packed(rows.words, winners, n_threads)
+            accuracies[i] = float(np.average(winners == rows.classes, weights=weights))
+    return accuracies
 
 
 @dataclass(frozen=True)
@@ -377,23 +333,13 @@ class EpochClock:
 
     epochs: int = 0  # that are over
     rows: int = 0  # seen in the epoch under way
-    first: _Fingerprint | None = None  # rows of the call that began it, None before the first call
+    first: tuple[int, int] | None = None  # fingerprint of the call that began it, None before the first call
     from_fit: bool = False  # begun by `fit`, whose rows need not come again
 
     def call(
         self, rows: PackedRows, epoch_rows: int | None, exclude_every: int | None
     ) -> tuple[EpochClock, bool]:
-        """Return the clock after a call with these rows, and whether an exclusion comes before the call.
-
-        >>> from ethereal.features.packing import pack
-        >>> a, b = (pack(np.array([[0], [1]]), np.array(y, np.int32), None) for y in ([0, 1], [1, 0]))
-        >>> clock, excluded = EpochClock(), []
-        >>> for batch in (a, b, a, b, b, a):
-        ...     clock, exclude = clock.call(batch, None, 1)
-        ...     excluded.append(exclude)
-        >>> excluded
-        [False, False, True, False, False, True]
-        """
+        """Return the clock after a call with these rows, and whether an exclusion comes before the call."""
         mark = _fingerprint(rows)
         if self.first is None:
             return EpochClock(0, len(rows), mark), False
@@ -412,7 +358,7 @@ def after_fit(epochs: int, rows: PackedRows) -> EpochClock:
     return EpochClock(epochs - 1, len(rows), _fingerprint(rows), from_fit=True)
 
 
-def _fingerprint(rows: PackedRows) -> _Fingerprint:
+def _fingerprint(rows: PackedRows) -> tuple[int, int]:
     """Return a hash of rows and labels that does not depend on their order."""
     factors = _factors(rows.words.shape[1] + 1)
     marks = rows.words @ factors[1:] + rows.classes.astype(np.uint64) * factors[0]

@@ -36,14 +36,8 @@ _VERSION = 2
 _SECONDS_BETWEEN = 3.0
 # The rows show the first two. The others change no automaton up to the checkpoint.
 _MAY_CHANGE = (
-    "booleanizer",
-    "front_end",
-    "epochs",
-    "epoch_rows",
-    "noise_clauses",
-    "refit_votes",
-    "n_jobs",
-    "verbose",
+    *("booleanizer", "front_end", "epochs", "epoch_rows"),
+    *("noise_clauses", "refit_votes", "n_jobs", "verbose"),
 )
 
 
@@ -84,14 +78,10 @@ class Checkpoint:
             tensors[f"offsets{i}"] = snapshot.clauses.offsets
             if snapshot.states is not None:
                 tensors[f"states{i}"] = snapshot.states
-        about = {
-            "version": _VERSION,
-            "identity": self.identity,
-            "epochs_done": progress.epochs_done,
-            "history": progress.history,
-            "accuracies": [snapshot.accuracy for snapshot in progress.candidates],
-            "epochs": [snapshot.epoch for snapshot in progress.candidates],
-        }
+        candidates = progress.candidates
+        about = {"version": _VERSION, "identity": self.identity, "epochs_done": progress.epochs_done}
+        about |= {"history": progress.history, "accuracies": [one.accuracy for one in candidates]}
+        about |= {"epochs": [one.epoch for one in candidates]}
         body = safetensors.save(tensors, metadata={"ethereal": json.dumps(about)})
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with open_atomically(self.path) as file:  # in two parts, because the automata may be large
@@ -126,15 +116,11 @@ class Checkpoint:
         try:
             n_classes, n_clauses, n_literals = tensors["states"].shape
             no_votes = np.zeros((n_classes * n_clauses, 0), dtype=np.int32)  # the training has them
-            candidates = [
-                Snapshot(
-                    Clauses(tensors[f"literals{i}"], tensors[f"offsets{i}"], no_votes, n_literals // 2),
-                    float(accuracy),
-                    int(epoch),
-                    tensors.get(f"states{i}"),
-                )
-                for i, (accuracy, epoch) in enumerate(zip(about["accuracies"], about["epochs"], strict=True))
-            ]
+            candidates = []
+            for i, (accuracy, epoch) in enumerate(zip(about["accuracies"], about["epochs"], strict=True)):
+                arrays = tensors[f"literals{i}"], tensors[f"offsets{i}"], no_votes
+                clauses = Clauses(*arrays, n_literals // 2)
+                candidates.append(Snapshot(clauses, float(accuracy), int(epoch), tensors.get(f"states{i}")))
             progress = Progress(tensors["states"], about["epochs_done"], about["history"], candidates)
             if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
                 raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
@@ -174,11 +160,7 @@ def identifying(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def identity(parameters: dict[str, Any], *rows: PackedRows | NDArray[Any] | None) -> str:
-    """Return the fingerprint of a training, from its parameters and the rows it learns from.
-
-    >>> identity({"T": 5}) == identity({"T": 5}), identity({"T": 5}) == identity({"T": 6})
-    (True, False)
-    """
+    """Return the fingerprint of a training, from its parameters and the rows it learns from."""
     digest = hashlib.sha256(json.dumps(parameters, sort_keys=True, default=repr).encode())
     for part in rows:
         arrays = (part.words, part.classes) if isinstance(part, PackedRows) else (part,)

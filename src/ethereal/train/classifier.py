@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property, partial
 from importlib.metadata import version
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal
 
 import joblib
 import numpy as np
@@ -43,8 +43,6 @@ from ethereal.train.rules import OnEpoch, Rule, checked_states, rule_name
 from ethereal.train.unknown import calibrate
 from ethereal.train.votes import improve, noise_clauses
 
-Method = TypeVar("Method", bound=Callable[..., Any])
-
 _MAX_RECORDS = 10_000  # newest ones of history_ that partial_fit keeps, because a stream has no end
 _ONLY_IN_FIT = (  # parameters that `partial_fit` has no use for
     *("validation_fraction", "keep", "patience", "accuracy_tolerance"),
@@ -54,12 +52,9 @@ _ONLY_IN_FIT = (  # parameters that `partial_fit` has no use for
 _NOT_RECORDED = ("booleanizer", "front_end", "random_state", "n_jobs", "verbose", "keep_states")
 
 
-def _unless_shortened(method: Method) -> Method:
-    """Hide a method of estimators with `shorten=True`."""
-    return cast(Method, available_if(_can_continue)(method))
-
-
 def _can_continue(clf: EtherealClassifier) -> bool:
+    """Hide `partial_fit` of estimators with `shorten=True`."""
+
     if clf.shorten:
         raise AttributeError(
             "shorten=True needs all training rows at once, which partial_fit does not have. Train with "
@@ -329,26 +324,15 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self._temperature = fitting.temperature
                 self._keep(fitting.kept)
                 if self.shorten:
-                    self.model_ = self.plain_model_ = shorten(self.model_, data.array)
-        self._improve(fitting, data)
+                    self._lazy = self._plain = _LazyModel.of(shorten(self.model_, data.array))
+        n_noise = noise_clauses(self.noise_clauses, self._training.parameters["n_clauses"])
+        if n_noise > 0 or self.refit_votes:
+            n_threads = count_threads(self.n_jobs)
+            better = improve(self.plain_model_, fitting, n_noise, self.refit_votes, n_threads, self.verbose)
+            self.model_ = shorten(better, data.array) if self.shorten else better
         return self
 
-    def _improve(self, fitting: Fitting, data: TrainingData) -> None:
-        """Add noise clauses and choose the votes, after the machine's last epoch."""
-        n_noise = noise_clauses(self.noise_clauses, fitting.training.parameters["n_clauses"])
-        if n_noise == 0 and not self.refit_votes:
-            return
-        better = improve(
-            self.plain_model_,
-            fitting,
-            n_noise,
-            refit=self.refit_votes,
-            n_threads=count_threads(self.n_jobs),
-            verbose=self.verbose,
-        )
-        self.model_ = shorten(better, data.array) if self.shorten else better
-
-    @_unless_shortened
+    @available_if(_can_continue)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: ArrayLike,
@@ -386,7 +370,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         data = read_training_data(self, X, y, sample_weight, labels, reset=first)
         if first:
             self.classes_ = data.classes
-            self.booleanizer_ = self._fit_booleanizer(data)
+            self.booleanizer_ = fit_booleanizer(self, data)
         rows = pack(data.array, data.codes, self.booleanizer_)
         visits = data.visits()
         if first:
@@ -491,10 +475,6 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "_lazy")
         return self._plain.model
 
-    @plain_model_.setter
-    def plain_model_(self, model: Model) -> None:
-        self._plain = _LazyModel.of(model)
-
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
         """How much each column of X decides in `model_`, as shares of 1: `Model.feature_importances`."""
@@ -560,24 +540,21 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if validation_set is None:
             rng = check_random_state(self._seed)
             learn, held_out = hold_out_by_class(data.codes, self.validation_fraction, rng)
-        self.booleanizer_ = self._fit_booleanizer(data, learn)
+        self.booleanizer_ = fit_booleanizer(self, data, learn)
         train = pack(data.array, data.codes, self.booleanizer_, learn)
         validation, weights = validation_rows(self, data, validation_set, held_out)
-        watch = Watch(
-            validation=validation,
-            weights=weights,
-            evaluation=None if eval_set is None else read_pair(self, "eval_set", eval_set),
-            train=train if self.verbose else None,
-        )
+        evaluation = None if eval_set is None else read_pair(self, "eval_set", eval_set)
+        watch = Watch(validation, weights, evaluation, train if self.verbose else None)
         visits = data.visits(learn)
         self._start_training(train)
+        keeps_best = self.keep == "best" or self.patience is not None or self.accuracy_tolerance > 0
         return Fitting(
             training=self._training,
             rows=train,
             visits=visits,
             watch=watch,
             exclude_every=self.exclude_every,
-            tolerance=self.accuracy_tolerance if validation is not None and self._keeps_best else None,
+            tolerance=self.accuracy_tolerance if validation is not None and keeps_best else None,
             history=self.history_,
             keep_states=self.keep_states,
             patience=self.patience,
@@ -585,30 +562,19 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             on_epoch=on_epoch,
         )
 
-    def _fit_booleanizer(
-        self, data: TrainingData, learn: NDArray[np.intp] | None = None
-    ) -> Booleanizer | None:
-        names = getattr(self, "feature_names_in_", None)
-        return fit_booleanizer(self.booleanizer, data.array, names, learn, data.categories)
-
-    @property
-    def _keeps_best(self) -> bool:
-        """Whether validation rows choose the epoch, which patience and a tolerance ask for, too."""
-        return self.keep == "best" or self.patience is not None or self.accuracy_tolerance > 0
-
     @property
     def _rule(self) -> Rule | None:
         """The rule of exclusion, None for the paper's."""
         return None if isinstance(self.exclude, str) else self.exclude
 
     def _start_training(self, rows: PackedRows) -> None:
-        seed = check_random_state(self._seed).randint(np.iinfo(np.int64).max, dtype=np.int64)
+        seed = int(check_random_state(self._seed).randint(np.iinfo(np.int64).max, dtype=np.int64))
         self._training = Training(
             n_classes=len(self.classes_),
             n_clauses=self.n_clauses,
             n_booleans=rows.n_booleans,
             feedback=self._feedback(),
-            seed=int(seed),
+            seed=seed,
             random_start=isinstance(self.init, str) and self.init == "random",
         )
         if not isinstance(self.init, str):
@@ -623,12 +589,22 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _feedback(self) -> Feedback:
         budget = None if self.literal_budget is None else int(self.literal_budget)
-        T = _usual_T(self.n_clauses) if self.T is None else int(self.T)
+        # The vote margin that suits a number of clauses is the root of half of them.
+        T = max(1, round(math.sqrt(self.n_clauses / 2))) if self.T is None else int(self.T)
         return Feedback(T, float(self.s), bool(self.boost_true_positive), budget)
 
     def _keep(self, snapshot: Snapshot) -> None:
         """Keep the model of this snapshot. It is made at its first use."""
         names = getattr(self, "feature_names_in_", None)
+        training, seed = self._training, self._seed
+        provenance = {  # the trainer's own parameters replace the estimator's
+            "parameters": {**self._used, **training.learning, "epochs": training.epochs_done},
+            "seed": int(seed) if isinstance(seed, numbers.Integral) else None,  # None for a RandomState
+            "epochs": training.epochs_done,
+            "best_epoch": snapshot.epoch,
+            "ethereal": _version("ethereal-tm"),
+            **({"changes": list(training.changes)} if training.changes else {}),
+        }
         self.best_epoch_ = snapshot.epoch
         self._best_states = snapshot.states
         mark_kept(self.history_, snapshot.epoch)
@@ -642,7 +618,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             boolean_rates=self._boolean_rates,
             typical_rows=self._typical_rows,
             temperature=self._temperature,
-            provenance=_provenance(self._training, self._used, self._seed, snapshot.epoch),
+            provenance=provenance,
         )
         self._lazy = self._plain = _LazyModel(make)
 
@@ -690,7 +666,6 @@ class _LazyModel:
 
     @cached_property
     def model(self) -> Model:
-        """The model, always the same one."""
         return self._make()
 
     @cached_property
@@ -700,37 +675,19 @@ class _LazyModel:
 
     @staticmethod
     def of(model: Model) -> _LazyModel:
-        """Return one that is made already."""
         return _LazyModel(lambda: model)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _LazyModel.of, (self.model,)
 
 
-def _usual_T(n_clauses: int) -> int:
-    """Return the vote margin that suits a number of clauses: the root of half of them.
-
-    >>> _usual_T(600), _usual_T(1)
-    (17, 1)
-    """
-    return max(1, round(math.sqrt(n_clauses / 2)))
-
-
 def usual_epochs(n_classes: int) -> int:
-    """Return the epochs that suit a number of classes. A class learns from fewer rows when there are many.
-
-    >>> usual_epochs(2), usual_epochs(10), usual_epochs(100)
-    (40, 100, 200)
-    """
+    """Return the epochs that suit a number of classes. A class learns from fewer rows when there are many."""
     return min(200, max(40, 10 * n_classes))
 
 
 def _start_name(init: Any) -> str:
-    """Return what `init` says, or "given" for automata.
-
-    >>> _start_name("random"), _start_name(np.zeros((2, 10, 4), np.uint8))
-    ('random', 'given')
-    """
+    """Return what `init` says, or "given" for automata."""
     return init if isinstance(init, str) else "given"
 
 
@@ -739,21 +696,7 @@ def _usable_seed(random_state: Any) -> Any:
     return int(check_random_state(None).randint(2**31)) if random_state is None else random_state
 
 
-def _provenance(training: Training, parameters: dict[str, Any], seed: Any, epoch: int) -> dict[str, Any]:
-    """Return how the model of an epoch was made. The trainer's own parameters replace the estimator's."""
-    return {
-        "parameters": {**parameters, **training.learning, "epochs": training.epochs_done},
-        "seed": int(seed) if isinstance(seed, numbers.Integral) else None,  # None for a RandomState
-        "epochs": training.epochs_done,
-        "best_epoch": epoch,
-        "ethereal": _version(),
-        **({"changes": list(training.changes)} if training.changes else {}),
-    }
-
-
-@cache
-def _version() -> str:
-    return version("ethereal-tm")  # reads a file, which takes as long as a short epoch
+_version = cache(version)  # reads a file, which takes as long as a short epoch
 
 
 def _described(booleanizer: Any) -> Any:

@@ -17,15 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer, check_number, count_threads
+from ethereal.features import matrices
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.categories import find_categories, to_numbers
-from ethereal.features.matrices import (
-    class_codes,
-    dense_rows,
-    refuse_levels_of_columns,
-    refuse_non_numeric_columns,
-    refuse_odd_labels,
-)
 from ethereal.features.packing import PackedRows, is_boolean, pack
 from ethereal.features.window_features import WindowFeatures
 
@@ -35,10 +29,7 @@ if TYPE_CHECKING:
 
 _MILLION = 1_000_000  # most clauses, epochs, T and s
 _WHOLE_OR_NONE = {  # parameters that are None or a number from 1 to this
-    "T": _MILLION,
-    "epochs": _MILLION,
-    "exclude_every": _MILLION,
-    "patience": _MILLION,
+    **dict.fromkeys(("T", "epochs", "exclude_every", "patience"), _MILLION),
     "literal_budget": 2**31 - 1,
     "epoch_rows": 2**63 - 1,
 }
@@ -82,16 +73,12 @@ def read_training_data(
 
     With `reset` the classifier takes the number and names of features from `X`, else `X` must match them.
     """
-    X = to_features(clf, X, reset=reset)
-    refuse_levels_of_columns(X)
-    names = find_categories(X) if reset else known_categories(clf)
-    X = to_numbers(X, names)
-    refuse_non_numeric_columns(X)
-    refuse_odd_labels(y)
+    X, names = _numbers(clf, X, reset=reset)
+    matrices.refuse_odd_labels(y)
     if classes is not None:
-        refuse_odd_labels(classes, "classes")
+        matrices.refuse_odd_labels(classes, "classes")
     array, y = validate_data(
-        clf, dense_rows(X), y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
+        clf, X, y, reset=reset, dtype="numeric", ensure_all_finite=False, ensure_min_samples=1
     )
     check_classification_targets(y)
     labels = np.unique(y if classes is None else np.asarray(classes))
@@ -113,29 +100,26 @@ def read_training_data(
         raise ValueError(f"{name} is zero for every row. Give some rows a positive weight.")
     if weights is not None and weights.min() == weights.max():
         weights = None  # so that equal weights give the model of none, to the bit
-    return TrainingData(
-        array=array,
-        codes=codes,
-        classes=labels,
-        weights=weights,
-        class_weights=per_class,
-        categories={**names, **(categories or {})},
-    )
+    return TrainingData(array, codes, labels, weights, per_class, {**names, **(categories or {})})
 
 
-def to_features(clf: EtherealClassifier, X: Any, *, reset: bool = False) -> Any:
-    """Return the features of windows for a classifier with a front end, and other rows as they are."""
-    if clf.front_end is None:
-        return X
-    if reset:
-        clf.front_end_ = clone(clf.front_end).fit(X)
-    return clf.front_end_.transform(X)
+def _numbers(clf: EtherealClassifier, X: Any, *, reset: bool) -> tuple[Any, Mapping[int, Sequence[str]]]:
+    """Return rows as numbers, and the names of the values 0, 1, ... of features that are categories.
 
-
-def known_categories(clf: EtherealClassifier) -> Mapping[int, Sequence[str]]:
-    """Return the names of the values 0, 1, ... of features that are categories, as training found them."""
+    Windows become their features. With `reset` the front end is fitted, and the categories are found anew.
+    """
+    if clf.front_end is not None:
+        if reset:
+            clf.front_end_ = clone(clf.front_end).fit(X)
+        X = clf.front_end_.transform(X)
+    matrices.refuse_levels_of_columns(X)
     booleanizer = getattr(clf, "booleanizer_", None)
-    return {} if booleanizer is None else booleanizer.feature_map_.categories
+    names = {} if booleanizer is None else booleanizer.feature_map_.categories
+    if reset:
+        names = find_categories(X)
+    X = to_numbers(X, names)
+    matrices.refuse_non_numeric_columns(X)
+    return matrices.dense_rows(X), names
 
 
 def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray[np.float64]:
@@ -156,13 +140,8 @@ def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray
 def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
-    X = to_features(clf, X)
-    refuse_levels_of_columns(X)
-    X = to_numbers(X, known_categories(clf))
-    refuse_non_numeric_columns(X)
-    array: NDArray[Any] = validate_data(
-        clf, dense_rows(X), reset=False, dtype="numeric", ensure_all_finite=False
-    )
+    X, _ = _numbers(clf, X, reset=False)
+    array: NDArray[Any] = validate_data(clf, X, reset=False, dtype="numeric", ensure_all_finite=False)
     if clf.booleanizer_ is None and clf.booleanizer is not None and array.dtype.kind == "f":
         array = np.where(np.isnan(array), 0, array)  # which is no more above a threshold than NaN is
     return array
@@ -181,10 +160,10 @@ def read_pair(clf: EtherealClassifier, name: str, pair: Any) -> PackedRows:
     y = np.asarray(y)
     if y.shape != (len(array),):
         raise ValueError(f"{name}: X has {len(array)} rows, y has shape {y.shape}. Give one label per row.")
-    if name == "validation_set" and clf.booleanizer_ is not None:
-        clf.booleanizer_.look_for_missing(array, learn=False)
-    codes = class_codes(y, clf.classes_)  # -1 is a label that training does not know
     booleanizer = clf.booleanizer_
+    if name == "validation_set" and booleanizer is not None:
+        booleanizer.look_for_missing(array, learn=False)
+    codes = matrices.class_codes(y, clf.classes_)  # -1 is a label that training does not know
     # The rows are answered as `predict` does, whatever training has seen.
     if booleanizer is not None and booleanizer.missing == "auto":
         booleanizer = copy(booleanizer)
@@ -225,11 +204,7 @@ def automatic_booleanizer(n_bins: int | Literal["auto"]) -> Booleanizer:
 
 
 def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Return parameters for `set_params`, where "auto" becomes a Booleanizer that takes its own.
-
-    >>> tunable("auto", {"T": 5, "booleanizer__n_bins": 4})["booleanizer"]
-    Booleanizer(missing='auto', n_bins='auto')
-    """
+    """Return parameters for `set_params`, where "auto" becomes a Booleanizer that takes its own."""
     inner = [name for name in params if name.startswith("booleanizer__")]
     given = params.get("booleanizer", booleanizer)
     if not inner or isinstance(given, Booleanizer):
@@ -240,16 +215,14 @@ def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit_booleanizer(
-    wanted: Booleanizer | Literal["auto"] | int | None,
-    array: NDArray[Any],
-    names: Sequence[str] | None,
-    learn: NDArray[np.intp] | None = None,
-    categories: Mapping[int, Sequence[str]] | None = None,
+    clf: EtherealClassifier, data: TrainingData, learn: NDArray[np.intp] | None = None
 ) -> Booleanizer | None:
     """Fit thresholds on the rows to learn from, and look for missing values in all rows.
 
     The values of `categories` are numbers of names, and get a Boolean for each name.
     """
+    wanted, array, categories = clf.booleanizer, data.array, data.categories
+    names = getattr(clf, "feature_names_in_", None)
     if categories and wanted is None:
         name = f"column {min(categories)}" if names is None else f"column {str(names[min(categories)])!r}"
         raise ValueError(
@@ -262,7 +235,7 @@ def fit_booleanizer(
         booleanizer = automatic_booleanizer(wanted)
     if booleanizer is not None:
         booleanizer.fit_named(array if learn is None else array[learn], names)
-        booleanizer.feature_map_ = booleanizer.feature_map_.with_categories(categories or {})
+        booleanizer.feature_map_ = booleanizer.feature_map_.with_categories(categories)
         if learn is not None:
             booleanizer.look_for_missing(array, learn=True)
         if booleanizer.feature_map_.n_booleans == 0:
@@ -270,14 +243,8 @@ def fit_booleanizer(
     return booleanizer
 
 
-def check_class_weight(value: object) -> None:
-    """Refuse a `class_weight` that is not None, "balanced" or a mapping to weights.
-
-    >>> check_class_weight({0: 1, 1: -1})
-    Traceback (most recent call last):
-        ...
-    ValueError: class_weight of label 1 is -1. It must be a number from 0 on.
-    """
+def _check_class_weight(value: object) -> None:
+    """Refuse a `class_weight` that is not None, "balanced" or a mapping to weights."""
     if value is None or (isinstance(value, str) and value == "balanced"):
         return
     if not isinstance(value, Mapping):
@@ -289,7 +256,7 @@ def check_class_weight(value: object) -> None:
             raise ValueError(f"class_weight of label {label!r} is {weight!r}. It must be a number from 0 on.")
 
 
-def check_rule_and_start(given: Mapping[str, Any]) -> None:
+def _check_rule_and_start(given: Mapping[str, Any]) -> None:
     """Refuse an `exclude` or an `init` that is not what it must be, or that does not go with the rest."""
     rule, start = given["exclude"], given["init"]
     if not callable(rule) and not (isinstance(rule, str) and rule == "shared"):
@@ -321,8 +288,8 @@ def check_classifier(given: Mapping[str, Any]) -> None:
     if given["keep"] not in ("last", "best"):
         raise ValueError(f'keep is {given["keep"]!r}. It must be "last" or "best".')
     count_threads(given["n_jobs"])
-    check_class_weight(given["class_weight"])
-    check_rule_and_start(given)
+    _check_class_weight(given["class_weight"])
+    _check_rule_and_start(given)
     for name in ("boost_true_positive", "refit_votes", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):
             raise TypeError(f"{name} is {given[name]!r}. It must be True or False.")

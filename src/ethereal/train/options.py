@@ -68,33 +68,23 @@ class TrainingOptions:
         from ethereal.features.booleanizer import Booleanizer
         from ethereal.train.classifier import EtherealClassifier
 
-        kind: Literal["thermometer", "onehot"] = "onehot" if self.booleans == "onehot" else "thermometer"
-        if self.booleans != kind:
-            raise ValueError(f"booleans is {self.booleans!r}. It must be thermometer or onehot.")
-        start: Literal["middle", "random"] = "random" if self.init == "random" else "middle"
-        if self.init != start:
-            raise ValueError(f"init is {self.init!r}. It must be middle or random.")
-        n_bins: int | Literal["auto"] | None = self.bins
-        if n_bins is None:
-            n_bins = 10 if self.paper else "auto"
-        unless_none: dict[str, Any] = {
-            "n_clauses": self.clauses,
-            "T": self.T,
-            "epochs": self.epochs,
-            "exclude_every": self.exclude_every,
-            "noise_clauses": self.noise_clauses,
-            "refit_votes": self.refit,
-        }
-        parameters = {name: value for name, value in unless_none.items() if value is not None}
+        for name, known in (("booleans", ("thermometer", "onehot")), ("init", ("middle", "random"))):
+            if getattr(self, name) not in known:
+                raise ValueError(f"{name} is {getattr(self, name)!r}. It must be {' or '.join(known)}.")
+        n_bins: Any = (10 if self.paper else "auto") if self.bins is None else self.bins
+        encoding: Any = self.booleans
+        unless_none = {"n_clauses": self.clauses, "refit_votes": self.refit, "init": self.init}
+        for name in ("T", "epochs", "exclude_every", "noise_clauses"):
+            unless_none[name] = getattr(self, name)
+        parameters: dict[str, Any] = {n: value for n, value in unless_none.items() if value is not None}
         if self.vanilla:
             parameters["exclude_every"] = None
         return (EtherealClassifier.paper if self.paper else EtherealClassifier)(
             **parameters,
             s=self.s,
             boost_true_positive=self.boost,
-            init=start,
             literal_budget=self.literal_budget,
-            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, kind, missing=self.missing),
+            booleanizer=None if n_bins == 0 else Booleanizer(n_bins, encoding, missing=self.missing),
             validation_fraction=self.validation,
             patience=self.patience,
             accuracy_tolerance=self.tolerance,

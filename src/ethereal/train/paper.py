@@ -35,11 +35,7 @@ class PaperSettings:
     def booleanizer(
         self, *, keep_equal: bool = False, missing: Missing | Literal["auto"] = "raise"
     ) -> Booleanizer:
-        """Return a new Booleanizer with the paper's bins. With `keep_equal` it has its Booleans, too.
-
-        >>> PAPER["statlog"].booleanizer()
-        Booleanizer(n_bins=20)
-        """
+        """Return a new Booleanizer with the paper's bins. With `keep_equal` it has its Booleans, too."""
         if self.threshold is not None:
             return Booleanizer(thresholds=self.threshold, missing=missing)
         return Booleanizer(n_bins=self.n_bins, encoding=self.encoding, keep_equal=keep_equal, missing=missing)
@@ -64,16 +60,7 @@ PAPER: dict[str, PaperSettings] = {
 
 
 def paper_keywords(given: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keywords of `EtherealClassifier` for the arguments of `EtherealClassifier.paper`.
-
-    >>> paper_keywords(["mnist"], {"epochs": 5})["epochs"], paper_keywords([20], {})["n_clauses"]
-    (5, 20)
-    >>> paper_keywords(["iris"], {})
-    Traceback (most recent call last):
-        ...
-    ValueError: The paper has no data set 'iris'. Its data sets are emg, gas, gesture, har, mammography,
-    sensorless, sports, statlog, mnist.
-    """
+    """Return the keywords of `EtherealClassifier` for the arguments of `EtherealClassifier.paper`."""
     if not given or not isinstance(given[0], str):
         if len(given) > len(_POSITIONAL):
             raise TypeError(

@@ -80,12 +80,7 @@ def checked_states(name: str, states: ArrayLike, training: Training) -> NDArray[
 
 
 def excluded(states: NDArray[np.uint8], rule: Rule) -> NDArray[np.uint8]:
-    """Return automata after a rule, which says which of the included ones go down by half the states.
-
-    >>> states = np.array([[[200, 127], [128, 130]]], np.uint8)
-    >>> excluded(states, lambda includes: includes.all(axis=1, keepdims=True) & includes).tolist()
-    [[[72, 127], [0, 130]]]
-    """
+    """Return automata after a rule, which says which of the included ones go down by half the states."""
     includes = states >= MIDDLE
     chosen = np.asarray(rule(includes.copy()))
     if chosen.dtype != np.bool_ or chosen.shape != includes.shape:
@@ -97,11 +92,7 @@ def excluded(states: NDArray[np.uint8], rule: Rule) -> NDArray[np.uint8]:
 
 
 def rule_name(exclude: Any) -> str:
-    """Return the name of a rule, for the provenance of a model.
-
-    >>> rule_name("shared"), rule_name(np.any)
-    ('shared', 'numpy.any')
-    """
+    """Return the name of a rule, for the provenance of a model."""
     if isinstance(exclude, str):
         return exclude
     named = exclude if hasattr(exclude, "__qualname__") else type(exclude)

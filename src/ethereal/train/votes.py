@@ -40,17 +40,11 @@ class _Candidate:
 
 
 def noise_clauses(wanted: int | str, n_clauses: int) -> int:
-    """Return the number of clauses for noise per class.
-
-    >>> noise_clauses("auto", 600), noise_clauses(10, 600)
-    (100, 10)
-    """
+    """Return the number of clauses for noise per class."""
     return n_clauses // CLAUSES_PER_NOISE_CLAUSE if isinstance(wanted, str) else int(wanted)
 
 
-def improve(
-    model: Model, fitting: Fitting, n_noise: int, *, refit: bool, n_threads: int, verbose: int
-) -> Model:
+def improve(model: Model, fitting: Fitting, n_noise: int, refit: bool, n_threads: int, verbose: int) -> Model:
     """Return the model of a finished training with its noise clauses, and the best votes for all clauses.
 
     Without held-out rows the votes stay as they were trained, because nothing could choose.
@@ -78,10 +72,7 @@ def improve(
 
 
 def _best(
-    candidates: list[_Candidate],
-    words: NDArray[Any],
-    codes: NDArray[np.int32],
-    weights: NDArray[np.float64] | None,
+    candidates: list[_Candidate], words: NDArray[Any], codes: NDArray[Any], weights: NDArray[Any] | None
 ) -> _Candidate:
     """Return the candidate with the least log loss on held-out rows. The first one wins a tie.
 
@@ -113,14 +104,7 @@ def _train_noise_clauses(fitting: Fitting, n_clauses: int, n_threads: int, verbo
         feedback=Feedback(margin, _NOISE_S, False, machine.feedback.literal_budget),
         seed=machine.seed ^ _SEED,
     )
-    noise_fitting = Fitting(
-        training=noise_training,
-        rows=fitting.rows,
-        visits=fitting.visits,
-        watch=Watch(),
-        exclude_every=None,
-        tolerance=None,
-    )
+    noise_fitting = Fitting(noise_training, fitting.rows, fitting.visits, Watch(), None, None)
     noise_fitting.run(machine.epochs_done, n_threads, verbose, name="noise")
     return noise_training
 

@@ -84,7 +84,7 @@ class Job:
         if part in (Part.tradeoff, Part.mnist, Part.frontier, Part.all):
             from ethereal.base import plotting
 
-            plotting.require_matplotlib()
+            plotting.pyplot()  # now, and not after hours of work
         if self.bnn == "larq" and part in (Part.table2, Part.all):
             from ethereal_study.baselines.bnn_larq import interpreter
 

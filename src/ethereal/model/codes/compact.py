@@ -37,9 +37,7 @@ Ints = NDArray[np.signedinteger[Any]]
 # Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
 _CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
-SUPPORTS = Supports(
-    "the compact code", front_ends=WINDOWS, outputs=ANSWERS
-)  # of which `to_bytes` has the clauses only
+SUPPORTS = Supports("the compact code", front_ends=WINDOWS, outputs=ANSWERS)  # `to_bytes` has clauses only
 
 
 @dataclass(frozen=True)
@@ -56,25 +54,14 @@ class Payload:
 
     @property
     def choices(self) -> int:
-        """All choices in 14 bits.
-
-        >>> Payload(b"", 2, False, 1, 0, 0, 7).choices == 0b111_000_000_001_0_1
-        True
-        """
-        first, last = (
-            (self.count_parameter, self.negated_parameter),
-            (self.class_parameter, self.weight_parameter),
-        )
-        parameters, bits = first + last, (self.segments - 1) | self.votes_per_clause << 1
+        """All choices in 14 bits."""
+        parameters = self.count_parameter, self.negated_parameter, self.class_parameter, self.weight_parameter
+        bits = (self.segments - 1) | self.votes_per_clause << 1
         return bits | sum(parameter << 3 * i + 2 for i, parameter in enumerate(parameters))
 
     @classmethod
     def from_choices(cls, data: bytes, choices: int) -> Payload:
-        """Bit stream with the choices of a header.
-
-        >>> Payload.from_choices(b"", 5)
-        Payload(data=b'', segments=2, votes_per_clause=False, count_parameter=1, ...)
-        """
+        """Return a bit stream with the choices of a header."""
         if choices >> 14:
             raise CodeError(f"the choices of the compact code are {choices}. Only 14 bits are known.")
         parameters = (choices >> 3 * i + 2 & MAX_PARAMETER for i in range(4))
@@ -82,13 +69,7 @@ class Payload:
 
 
 def read_payload(stream: Payload, n_booleans: int, n_classes: int) -> Clauses:
-    """Return the clauses of a bit stream, each once. Raise `CodeError` when it is damaged.
-
-    >>> from ethereal import Model
-    >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
-    >>> list(read_payload(payload(model), n_booleans=2, n_classes=2))
-    [Clause(literals=(1,), weights={0: 2, 1: -1}), Clause(literals=(0, 3), weights={1: 1})]
-    """
+    """Return the clauses of a bit stream, each once. Raise `CodeError` when it is damaged."""
     return _Reader(stream, n_booleans, n_classes).clauses()
 
 
@@ -318,7 +299,9 @@ class _Stream:
         lowest[heads] = np.where(new_run, begin[heads], _before(clauses.literals[heads]))
         places = end - rest + 1 - lowest
         rest[heads] *= left
-        self._add(np.arange(len(i)), 6, _DISTANCE, clauses.literals - lowest, _parameter(places, rest))
+        # What suits `rest` literals in so many places: floor(log2(3/4 places / rest)), at least 0.
+        parameter = _log2(np.maximum((places - places // 4) // rest, 1))
+        self._add(np.arange(len(i)), 6, _DISTANCE, clauses.literals - lowest, parameter)
 
     def _add_votes(self, place: Ints, votes: Ints, start: Ints) -> None:
         """Add rows of `votes`, of groups or of clauses. The first class is counted from `start`."""
@@ -383,11 +366,6 @@ def _changes(*columns: Ints) -> NDArray[np.bool_]:
 def _before(column: Ints) -> Ints:
     """Return the entry before each, 0 for the first."""
     return np.concatenate([[0], column])[:-1]
-
-
-def _parameter(places: Ints, rest: Ints) -> Ints:
-    """Return floor(log2(3/4 places / rest)), at least 0, which suits `rest` literals in so many places."""
-    return _log2(np.maximum((places - places // 4) // rest, 1))
 
 
 def _log2(values: Ints) -> Ints:

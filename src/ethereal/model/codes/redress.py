@@ -24,9 +24,7 @@ from ethereal.model.codes.container import CodeError, check_memory
 from ethereal.model.needs import NotSupported, Supports
 
 if TYPE_CHECKING:
-    from ethereal.features.booleanizer import Booleanizer
     from ethereal.model import Model
-    from ethereal.model.checks import Fitted
 
 MAX_BOOLEANS = 8192  # what 13 bits can number
 MAX_WORDS = 2**26  # 128 MB, beyond which weights were never meant to be repeated clauses
@@ -75,9 +73,8 @@ def read_words(
     *,
     n_booleans: int | None = None,
     classes: ArrayLike | None = None,
-    booleanizer: Booleanizer | Fitted | None = None,
-    feature_names: Sequence[str] | None = None,
     lenient: bool = False,
+    **keywords: Any,
 ) -> Model:
     """Return a model from REDRESS words, each clause as it is written. `CodeError` when they are not valid.
 
@@ -91,16 +88,11 @@ def read_words(
         Number of Boolean features. None is up to the highest one named.
     classes
         Labels. None is 0, 1, ...
-    booleanizer, feature_names
-        Those of the model.
     lenient
         Whether the polarity may change within a clause. The last word then tells it, as the decoder has it
         that belongs to encoders of such words.
-
-    Examples
-    --------
-    >>> list(read_words([0b10, 0b11, 0b1100000000000010], [3]))
-    [Clause(literals=(1, 3), weights={0: 1}), Clause(literals=(1,), weights={0: -1})]
+    keywords
+        Those of `Model`, such as the Booleanizer.
     """
     from ethereal.model import Model
 
@@ -121,15 +113,8 @@ def read_words(
     weights = _votes(code, starts, ends, counts)
     literals, offsets = _literals(code, starts, n)
     del code, starts
-    return Model(
-        literals,
-        offsets,
-        weights,
-        n_booleans=n,
-        classes=np.arange(len(counts)) if classes is None else classes,
-        booleanizer=booleanizer,
-        feature_names=feature_names,
-    )
+    classes = np.arange(len(counts)) if classes is None else classes
+    return Model(literals, offsets, weights, n_booleans=n, classes=classes, **keywords)
 
 
 def _votes(
@@ -147,9 +132,7 @@ def _votes(
     return votes
 
 
-def _literals(
-    code: NDArray[np.uint16], starts: NDArray[np.bool_], n: int
-) -> tuple[NDArray[Any], NDArray[np.uint32]]:
+def _literals(code: NDArray[Any], starts: NDArray[np.bool_], n: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the literals of all clauses and where each begins, in narrow types that the Model copies."""
     ranks: NDArray[np.uint16] = (code >> 1 & 0x1FFF) | (code & 1) << 13  # type: ignore[assignment]
     ranks, starts = _in_order(ranks, starts)
@@ -196,9 +179,7 @@ def _check_polarity(code: NDArray[np.uint16], starts: NDArray[np.bool_], ends: N
         )
 
 
-def _in_order(
-    ranks: NDArray[np.uint16], starts: NDArray[np.bool_]
-) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+def _in_order(ranks: NDArray[Any], starts: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return ranks of literals, ascending within each clause and each once, and where clauses start.
 
     Other encoders order literals otherwise, or repeat them, which does not change an AND.
@@ -224,12 +205,7 @@ def _in_order(
 
 
 def write_text(model: Model) -> tuple[str, str]:
-    """Return the text form, one decimal word per line, and one count per line and class.
-
-    >>> from ethereal import Model
-    >>> write_text(Model([0, 1], [0, 1, 2], [[1, 0], [0, -1]], n_booleans=1, classes=["a", "b"]))
-    ('0\\n32769\\n', '1\\n1\\n')
-    """
+    """Return the text form, one decimal word per line, and one count per line and class."""
     code, counts = words(model)
     return "".join(f"{w}\n" for w in code.tolist()), "".join(f"{n}\n" for n in counts.tolist())
 
@@ -239,9 +215,6 @@ def read_text(words: str, includes_per_class: str | Sequence[int], **keywords: A
 
     The counts are given as text too, one per line, or as numbers. Empty lines are skipped. The keywords are
     those of `read_words`.
-
-    >>> list(read_text("0\\n32769\\n", "1\\n1\\n"))
-    [Clause(literals=(0,), weights={0: 1}), Clause(literals=(1,), weights={1: -1})]
     """
     counts: ArrayLike = includes_per_class
     if isinstance(includes_per_class, str):
