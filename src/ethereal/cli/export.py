@@ -174,8 +174,8 @@ def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[st
     from ethereal.export.projects.writer import rows_near_thresholds
     from ethereal.features.packing import evenly
 
-    if program.options.single_header:  # which is not compiled alone
-        program = replace(program, options=replace(program.options, single_header=False))
+    # One header is not compiled alone, and the harness of an AVR knows its program by name.
+    program = replace(program, options=replace(program.options, name="model", single_header=False))
     target = find_target(program.options.target).name
     takes: dict[str, Any] = {
         "layout": program.layout,

@@ -198,29 +198,37 @@ def measure(
         options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
-        given = vars(options) | {"estimate": rates.of(options.target)}
-        if options.layout == "all":
-            del given["layout"]
-            found = device.measure_layouts(machine, X, remark=remarks.append, **given)
-        else:
-            found = [device.measure(machine, X, **given)]
+        measured = _measured(machine, X, options, rates.of(options.target), remarks)
         if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
             scan = redress_scan(machine, X)
-            found.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
+            measured.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
     if as_json:
-        typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in found]))
+        typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in measured]))
     else:
-        say(f"{name} on {found[0].target}")
-        console(width=160 if extent.details else None).print(_table(found, extent.details, accuracy))
-        say(_closing(found, there, accuracy, extent.details))
+        say(f"{name} on {measured[0].target}")
+        console(width=160 if extent.details else None).print(_table(measured, extent.details, accuracy))
+        say(_closing(measured, there, accuracy, extent.details))
         if kept.keeps_layout:
-            say(_pruned_for(found[0], kept))
+            say(_pruned_for(measured[0], kept))
     for remark in remarks:
         say(remark, err=True)
-    if most is not None and (over := [m for m in found if (m.worst_instructions or math.inf) > most]):
+    if most is not None and (over := [m for m in measured if (m.worst_instructions or math.inf) > most]):
         say(f"error: {_names(over)} may take more than {most:,.0f} instructions, or has no bound.", err=True)
         raise typer.Exit(NOT_MET)
+
+
+def _measured(
+    model: Model, X: NDArray[Any], options: MeasureOptions, estimate: Any, remarks: list[str]
+) -> list[Measurement]:
+    """Measure a model in its layout, or in all layouts."""
+    from ethereal import device
+
+    given = vars(options) | {"estimate": estimate}
+    if options.layout == "all":
+        del given["layout"]
+        return device.measure_layouts(model, X, remark=remarks.append, **given)
+    return [device.measure(model, X, **given)]
 
 
 def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> tuple[MeasureOptions, Kept]:

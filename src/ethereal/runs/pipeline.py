@@ -167,10 +167,8 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     model.save(folder.path / "model.etm")
     answers = model.with_unknown(None).predict(rows.X_test)
     beside, curve = neighbours(found.curve, found.point), _spread(found.curve)
-    (folder.path / "curve").mkdir(exist_ok=True)
-    models = {str(i): point.model for i, point in enumerate(curve)}
-    for name, each in (models | {name: one.point.model for name, one in beside.items()}).items():
-        each.save(folder.path / "curve" / f"{name}.etm")
+    named = {str(i): point.model for i, point in enumerate(curve)}
+    _save_curve(folder, named | {name: one.point.model for name, one in beside.items()})
     took = found.point.footprint
     bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
     return Pruned(
@@ -194,6 +192,12 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         },
         curve=tuple(float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve),
     )
+
+
+def _save_curve(folder: RunFolder, models: Mapping[str, Model]) -> None:
+    (folder.path / "curve").mkdir(exist_ok=True)
+    for name, model in models.items():
+        model.save(folder.path / "curve" / f"{name}.etm")
 
 
 def _calibrate(

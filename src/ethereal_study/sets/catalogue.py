@@ -31,20 +31,20 @@ def load(name: str, folder: Path, progress: bool | None) -> Dataset:
     source, path = SOURCES[name], _npz(name, folder)
     if not path.exists():
         fetch(name, folder, False, progress)
-    found = read_npz(path, name)
-    unknown = f"{_completeness(found, source)} (judged by its size: the file does not say)"
-    features = found.feature_names or tuple(FEATURES.get(name, ()))
-    if len(features) != found.n_features:
-        features = tuple(f"x{i}" for i in range(found.n_features))
+    data = read_npz(path, name)
+    unknown = f"{_completeness(data, source)} (judged by its size: the file does not say)"
+    features = data.feature_names or tuple(FEATURES.get(name, ()))
+    if len(features) != data.n_features:
+        features = tuple(f"x{i}" for i in range(data.n_features))
     return replace(
-        found,
-        completeness=found.completeness or unknown,
-        how=found.how or "as marked in the file",
+        data,
+        completeness=data.completeness or unknown,
+        how=data.how or "as marked in the file",
         feature_names=features,
-        class_names=found.class_names or tuple(CLASSES[name]),
+        class_names=data.class_names or tuple(CLASSES[name]),
         licence=source.licence,
         citation=source.citation,
-        image_shape=source.image_shape if found.n_features == source.features else None,
+        image_shape=source.image_shape if data.n_features == source.features else None,
     )
 
 
@@ -123,9 +123,9 @@ def _completeness_of(path: Path, source: PublishedSource) -> str:
         return "damaged"
 
 
-def _completeness(found: Dataset, source: PublishedSource) -> str:
-    n_classes = len(np.unique(found.y))
-    return _compared(len(found.y), found.n_features, n_classes, found.X.dtype == np.bool_, source)
+def _completeness(data: Dataset, source: PublishedSource) -> str:
+    n_classes = len(np.unique(data.y))
+    return _compared(len(data.y), data.n_features, n_classes, data.X.dtype == np.bool_, source)
 
 
 def _compared(rows: int, features: int, classes: int, is_boolean: bool, source: PublishedSource) -> str:
