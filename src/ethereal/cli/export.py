@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, fields, replace
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 _EXECUTED = 64  # rows that an exported program is executed on
 _LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
-FORMS = tuple(sorted(["micropython", *(name.replace("_", "-") for name in PROJECTS)]))
+PACKAGES = ("micropython",)  # functions of `ethereal.export` that do not write C
+FORMS = tuple(sorted([*PACKAGES, *(name.replace("_", "-") for name in PROJECTS)]))
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def export(
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
-        is_module = to == "micropython"
+        is_module = to in PACKAGES
         what = "be the name of a module" if is_module else "begin names in C"
         prefix = _identifier(name or model.stem, is_module)
         if name is not None and prefix != name:
@@ -132,9 +134,9 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
 
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
-    if to == "micropython":
-        lacks, fixed = {each.name for each in fields(ExportOptions)} - {"force", "layout"}, {}
-        lacks -= {each.name for each in fields(LearnOptions)}
+    if to in PACKAGES:
+        lacks = {each.name for group in (options, package) for each in fields(group)} - _keywords(to)
+        fixed = {}
     else:
         from ethereal.export.projects.writer import find_project
 
@@ -153,15 +155,25 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
     return given
 
 
+def _keywords(to: str) -> set[str]:
+    """Return the options that a function of `ethereal.export` takes. Any others are those of learning."""
+    import ethereal.export as exports
+
+    parameters = signature(getattr(exports, to)).parameters.values()
+    learns = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
+    names = {each.name for each in parameters}
+    return names | {each.name for each in fields(LearnOptions)} if learns else names
+
+
 def _written(
     model: Model, to: str, folder: Path, given: dict[str, Any], rows: NDArray[Any] | None
 ) -> tuple[Path, dict[str, Any]]:
     """Write the export. Return its folder, and what a program in C takes."""
-    from ethereal.export import micropython
+    import ethereal.export as exports
     from ethereal.export.projects.writer import project_program, write_project
 
-    if to == "micropython":
-        return micropython(model, folder, **given), {}
+    if to in PACKAGES:
+        return getattr(exports, to)(model, folder, **given), {}
     board = to.replace("-", "_")
     program = project_program(model, board, **given)
     takes = _takes(model, program, rows)
