@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
 
 from ethereal.base.checks import check_number
 from ethereal.base.splits import deal_rows
@@ -79,6 +78,8 @@ def calibrate(
     clf: Any, X: Any, y: ArrayLike, groups: ArrayLike | None, *, categories: Any = None, **wanted: Any
 ) -> tuple[Model, Calibration]:
     """Return the model of a fitted classifier with a margin. Its clones leave the groups out."""
+    from sklearn.base import clone  # late: a table is refused before scikit-learn is loaded
+
     labels = np.asarray(y)
 
     def train(some: NDArray[np.intp], others: NDArray[np.intp]) -> Model:
