@@ -80,8 +80,8 @@ def _device(folder: RunFolder, rows: Rows, target: str) -> dict[str, Any]:
     for name, measure in work.items():
         try:
             took = measure()
-            found = {one.name: getattr(took, one.name) for one in fields(Measured)}
-            board["measured"].append(found | {"name": name})
+            figures = {one.name: getattr(took, one.name) for one in fields(Measured)}
+            board["measured"].append(figures | {"name": name})
         except ValueError as error:  # too large for the layout or the board, or not to be had in C
             left_out[name] = str(error)
             folder.log(f"device: {name} left out: {error}")

@@ -203,21 +203,21 @@ def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[st
     if X is None:
         X = rows_near_thresholds(model, program.input, _EXECUTED)
     try:
-        found = measure_program(on_rows(program, X), target)
+        measurement = measure_program(on_rows(program, X), target)
     except (ModuleNotFoundError, ModelTooLarge) as error:
         return takes | {"why": str(error)}
     return takes | {
         "measured": True,
-        "counted": found.counted,
-        "seconds": found.estimated_seconds,
-        "clock_hz": found.estimate.clock_hz,
-        "flash_bytes": found.flash_bytes,
-        "ram_bytes": found.ram_bytes,
+        "counted": measurement.counted,
+        "seconds": measurement.estimated_seconds,
+        "clock_hz": measurement.estimate.clock_hz,
+        "flash_bytes": measurement.flash_bytes,
+        "ram_bytes": measurement.ram_bytes,
         # Rows were executed before anything was learned. Adding learned votes takes more stack.
-        "stack_bytes": max(found.stack_bytes, program.costs.stack_bytes if program.learning else 0),
-        "instructions": found.total_instructions,
-        "instructions_max": found.total_instructions_max,
-        "executed": f"{found.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
+        "stack_bytes": max(measurement.stack_bytes, program.costs.stack_bytes if program.learning else 0),
+        "instructions": measurement.total_instructions,
+        "instructions_max": measurement.total_instructions_max,
+        "executed": f"{measurement.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
     }
 
 

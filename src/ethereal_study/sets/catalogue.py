@@ -31,20 +31,20 @@ def load(name: str, folder: Path, progress: bool | None) -> Dataset:
     source, path = SOURCES[name], _npz(name, folder)
     if not path.exists():
         fetch(name, folder, False, progress)
-    found = read_npz(path, name)
-    unknown = f"{_completeness(found, source)} (judged by its size: the file does not say)"
-    features = found.feature_names or tuple(FEATURES.get(name, ()))
-    if len(features) != found.n_features:
-        features = tuple(f"x{i}" for i in range(found.n_features))
+    dataset = read_npz(path, name)
+    unknown = f"{_completeness(dataset, source)} (judged by its size: the file does not say)"
+    features = dataset.feature_names or tuple(FEATURES.get(name, ()))
+    if len(features) != dataset.n_features:
+        features = tuple(f"x{i}" for i in range(dataset.n_features))
     return replace(
-        found,
-        completeness=found.completeness or unknown,
-        how=found.how or "as marked in the file",
+        dataset,
+        completeness=dataset.completeness or unknown,
+        how=dataset.how or "as marked in the file",
         feature_names=features,
-        class_names=found.class_names or tuple(CLASSES[name]),
+        class_names=dataset.class_names or tuple(CLASSES[name]),
         licence=source.licence,
         citation=source.citation,
-        image_shape=source.image_shape if found.n_features == source.features else None,
+        image_shape=source.image_shape if dataset.n_features == source.features else None,
     )
 
 
@@ -123,9 +123,9 @@ def _completeness_of(path: Path, source: PublishedSource) -> str:
         return "damaged"
 
 
-def _completeness(found: Dataset, source: PublishedSource) -> str:
-    n_classes = len(np.unique(found.y))
-    return _compared(len(found.y), found.n_features, n_classes, found.X.dtype == np.bool_, source)
+def _completeness(dataset: Dataset, source: PublishedSource) -> str:
+    n_classes = len(np.unique(dataset.y))
+    return _compared(len(dataset.y), dataset.n_features, n_classes, dataset.X.dtype == np.bool_, source)
 
 
 def _compared(rows: int, features: int, classes: int, is_boolean: bool, source: PublishedSource) -> str:

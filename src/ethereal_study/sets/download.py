@@ -197,10 +197,10 @@ def _check(path: Path, known: str | None, memory: Path) -> None:
     if known is None:
         return
     algorithm, _, digest = known.rpartition(":")
-    found = pooch.file_hash(str(path), alg=algorithm or "sha256")
-    if found != digest:
+    actual = pooch.file_hash(str(path), alg=algorithm or "sha256")
+    if actual != digest:
         raise DatasetError(
-            f"{path}: has another hash ({found}) than expected ({_hash_text(known)}). It is damaged or not "
+            f"{path}: has another hash ({actual}) than expected ({_hash_text(known)}). It is damaged or not "
             f"whole. Delete it and fetch it again. If you replaced it on purpose, delete {memory}, too."
         )
 
