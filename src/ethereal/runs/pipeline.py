@@ -150,7 +150,8 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             machine = train(X, y).with_feature_names(rows.feature_names)
         chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed,
                            n_jobs=plan.training.jobs,
-                           progress=lambda done, total: show(done / total, f"step {done} of {total}"))  # fmt: skip
+                           progress=lambda done, total: show(done / total, f"step {done} of {total}"),
+                           )  # fmt: skip
         model, unknown = chosen.model.simplify().drop_unused_kernels(), None
         if plan.unknown is not None:
             model, unknown = _calibrate(model, chosen.point.price, train, rows, plan.unknown, seed)
