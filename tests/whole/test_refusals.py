@@ -1,8 +1,10 @@
 """Every consumer of models refuses by name what it does not support, and copies keep what a model needs."""
 
+import ast
 import copy
 import pickle
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +21,7 @@ from ethereal.runs.report.page import Report, render
 from ethereal.tuning.footprint import estimate
 from ethereal_study.micropython import measure_micropython
 
+SRC = Path(__file__).parents[2] / "src"
 X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]] * 3, dtype=bool)
 Y = np.array(["a", "b", "a", "b"] * 3)
 PLAIN = Model([0, 1, 3], [0, 2, 3], [[1, -7], [2, 0]], n_booleans=2, classes=["a", "b"])
@@ -59,6 +62,7 @@ ABOVE = {
     "predict_proba": ("predict_proba", lambda m, to: m.predict_proba(X)),
     "rules": ("rules", lambda m, to: m.rules()),
     "describe": ("rules", lambda m, to: m.describe()),
+    "importances": ("feature importances", lambda m, to: m.feature_importances()),
     "explain": ("an explanation", lambda m, to: m.explain(X[0])),
     "save": ("a model file", lambda m, to: m.save(to / "m.etm")),
     "compact": ("the compact code", lambda m, to: m.to_bytes("compact")),
@@ -82,6 +86,24 @@ ABOVE = {
     "page": ("the page", lambda m, to: render(Report("t", "", m, X, Y))),
     "figures": ("the page", lambda m, to: list(figures.of_report(Report("t", "", m, X, Y)))),
 }
+
+
+def supporting():
+    """Yield the place of every `Supports` at the top of a module, and what the consumer calls itself."""
+    for path in sorted(SRC.rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            call = getattr(node, "value", None)
+            if isinstance(call, ast.Call) and getattr(call.func, "id", "") == "Supports":
+                yield f"{path.relative_to(SRC)}:{node.lineno}", ast.literal_eval(call.args[0])
+
+
+def test_every_consumer_is_in_the_list():
+    asked = [name for name, _ in (BELOW | ABOVE).values()]
+    consumers = dict(supporting())
+    assert len(consumers) > 12
+    missing = {place: consumer for place, consumer in consumers.items()
+               if not any(f"{name} ".startswith(f"{consumer} ") for name in asked)}  # fmt: skip
+    assert not missing
 
 
 @pytest.mark.parametrize("strange", STRANGE)

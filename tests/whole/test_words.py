@@ -53,9 +53,11 @@ def files(*patterns: str) -> list[Path]:
 ENDINGS = ("py", "pyi", "cpp", "hpp", "c", "h", "in", "js", "mjs", "html", "md")
 SOURCES = files(*(f"src/**/*.{ending}" for ending in ENDINGS))
 DOCUMENTS = files("*.md", "docs/**/*.md", "lab/*/*.md", "examples/*.md")
-PYTHON = files(*(f"{folder}/**/*.py" for folder in ("tests", "tools", "lab", "examples", "src/ethereal_*")))
+PYTHON = files(*(f"{folder}/**/*.py" for folder in ("tests", "tools", "lab", "examples", "src")))
+PRODUCT = ROOT / "src" / "ethereal"
 LEARNS = "reference_learning.py"  # says what learn.h says, in its words
-OTHERS = [path for path in PYTHON if path.name not in (LEARNS, Path(__file__).name)] + DOCUMENTS
+SKIPPED = (LEARNS, Path(__file__).name)
+OTHERS = [path for path in PYTHON if path.name not in SKIPPED and PRODUCT not in path.parents] + DOCUMENTS
 
 
 @pytest.mark.parametrize("word", WORDS)

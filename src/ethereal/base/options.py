@@ -57,19 +57,19 @@ _VALUE = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^\s'",.;:()]+(?:[.,
 
 def flags_of(*kinds: type) -> dict[str, Flags]:
     """Return the flags of the fields that a command offers, by their names in Python."""
-    found = {}
+    flags = {}
     for each in (each for kind in kinds for each in fields(kind) if "help" in each.metadata):
         usual = f"--{each.name.replace('_', '-')}"
         yes, _, no = next(iter(each.metadata["flags"]), usual).partition("/")
-        found[each.name] = (yes, no)
-    return found
+        flags[each.name] = (yes, no)
+    return flags
 
 
 def with_flags(text: str, flags: Mapping[str, Flags]) -> str:
     """Return a message that names parameters of Python with the flags of the command line."""
 
-    def flag(found: re.Match[str]) -> str:
-        (yes, no), value = flags[found["name"] or found["subject"]], found["value"]
+    def flag(match: re.Match[str]) -> str:
+        (yes, no), value = flags[match["name"] or match["subject"]], match["value"]
         if value is None or value == "True":
             return yes
         return no if value == "False" and no else _words(yes, value)

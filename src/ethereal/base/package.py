@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
@@ -45,10 +46,16 @@ class AddedCommand(NamedTuple):
     common: str = ""  # options that most users need, separated by spaces
 
 
+@cache
+def _entry_points() -> Any:
+    """Return the entry points of all installed packages, whose metadata is read once in a process."""
+    return entry_points()
+
+
 def added(group: str) -> dict[str, Any]:
     """Return what installed packages add to a group, by the names that they give."""
     loaded = {}
-    for each in entry_points(group=group):
+    for each in _entry_points().select(group=group):
         try:
             loaded[each.name] = each.load()
         except ModuleNotFoundError as error:  # left from a package that was removed

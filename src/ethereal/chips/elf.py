@@ -62,8 +62,8 @@ class Elf:
         for name, kind, flags, address, offset, size, link, _, _, _ in raw:
             if flags & _SHF_ALLOC and size:
                 is_code, is_writable = bool(flags & _SHF_EXECINSTR), bool(flags & _SHF_WRITE)
-                found = _text(data, names[4] + name), address, size
-                self.sections.append(Section(*found, is_code, is_writable, kind != _SHT_NOBITS))
+                place = _text(data, names[4] + name), address, size
+                self.sections.append(Section(*place, is_code, is_writable, kind != _SHT_NOBITS))
             if kind == 2:  # SHT_SYMTAB
                 strings = raw[link][4]
                 for at in range(offset, offset + size, 16):

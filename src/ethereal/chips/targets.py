@@ -40,10 +40,10 @@ class Target:
     # That Arduino's boot loader, its core and a sketch that prints take. It is assumed for cores of 32 bits.
     arduino: Room = Room(24 << 10, 6 << 10)
 
-    def room(self, platform: str = "") -> Room:
+    def memory_left(self, platform: str = "") -> Room:
         """Return what is left for a model and its stack, on its own or with Arduino's core.
 
-        >>> TARGETS["atmega328p"].room("arduino")
+        >>> TARGETS["atmega328p"].memory_left("arduino")
         Room(flash_bytes=27136, ram_bytes=1792)
         """
         taken = self.arduino if platform == "arduino" else self.start

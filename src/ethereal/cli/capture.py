@@ -59,7 +59,7 @@ def capture(
         if what.port is None or what.label is None:
             lacking = "--port" if what.port is None else "--label"
             raise ValueError(f"{lacking} is missing. Say --port PORT --label LABEL, or --sketch arduino.")
-        found = capturing.capture(
+        captured = capturing.capture(
             what.port,
             what.label,
             out,
@@ -67,34 +67,36 @@ def capture(
             axes=None if what.axes is None else [name.strip() for name in what.axes.split(",")],
             seconds=what.seconds,
             baudrate=what.baudrate,
-            progress=_show if sys.stderr.isatty() and not as_json else lambda found: None,
+            progress=_show if sys.stderr.isatty() and not as_json else lambda captured: None,
         )
     if as_json:
         names = "axes", "n_samples", "n_dropped", "rate", "why_ended"
-        typer.echo(json.dumps({"path": str(found.path)} | {name: getattr(found, name) for name in names}))
+        typer.echo(
+            json.dumps({"path": str(captured.path)} | {name: getattr(captured, name) for name in names})
+        )
         return
-    _tell(found, what.rate)
+    _tell(captured, what.rate)
 
 
-def _show(found: Captured) -> None:
-    typer.echo(f"\r{found.n_samples:,} samples, Ctrl-C ends ", nl=False, err=True)
+def _show(captured: Captured) -> None:
+    typer.echo(f"\r{captured.n_samples:,} samples, Ctrl-C ends ", nl=False, err=True)
 
 
-def _tell(found: Captured, wanted: float | None) -> None:
+def _tell(captured: Captured, wanted: float | None) -> None:
     """Say what was written, and what may be wrong with it."""
-    rate = "" if found.rate is None else f", {found.rate:.1f} samples per second"
-    axes = ", ".join(found.axes)
-    say(f"{found.path}: {found.n_samples:,} samples of {axes}{rate}")
-    if found.n_dropped:
-        many = found.n_dropped > _MANY * found.n_samples
+    rate = "" if captured.rate is None else f", {captured.rate:.1f} samples per second"
+    axes = ", ".join(captured.axes)
+    say(f"{captured.path}: {captured.n_samples:,} samples of {axes}{rate}")
+    if captured.n_dropped:
+        many = captured.n_dropped > _MANY * captured.n_samples
         remedy = " Check the cable and --baudrate." if many else ""
-        what = f"{found.n_dropped:,} lines were not whole and are left out."
+        what = f"{captured.n_dropped:,} lines were not whole and are left out."
         say(f"note: {what} No window will cross these places.{remedy}", err=True)
-    if found.why_ended:
-        say(f"warning: {found.why_ended}. What was recorded before is kept.", err=True)
-    if wanted is not None and found.rate is not None and abs(found.rate / wanted - 1) > _OFF:
+    if captured.why_ended:
+        say(f"warning: {captured.why_ended}. What was recorded before is kept.", err=True)
+    if wanted is not None and captured.rate is not None and abs(captured.rate / wanted - 1) > _OFF:
         say(
-            f"warning: {found.rate:.1f} samples per second arrived, but --rate is {wanted:g}. "
+            f"warning: {captured.rate:.1f} samples per second arrived, but --rate is {wanted:g}. "
             "Change the rate in the program of the board.",
             err=True,
         )

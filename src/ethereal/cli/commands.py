@@ -49,8 +49,8 @@ COMMANDS = {
     "Data sets": {"datasets": "List the study's data sets, or fetch them."},
 }
 ADDED: dict[str, AddedCommand] = added("ethereal.commands")
-for _name, _own in ADDED.items():
-    COMMANDS.setdefault(_own.panel, {})[_name] = _own.help
+for _name, _added in ADDED.items():
+    COMMANDS.setdefault(_added.panel, {})[_name] = _added.help
 HELP = {name: line for lines in COMMANDS.values() for name, line in lines.items()}
 
 # What most users of a command need. All other options stand in the panels below.

@@ -97,8 +97,8 @@ def _record(status: Any) -> dict[str, Any]:
 
 def _here(record: dict[str, Any]) -> str:
     """Return what there is of a set, or what fetching it gives."""
-    if found := record["completeness"]:
-        return f"Here: {found}."
+    if completeness := record["completeness"]:
+        return f"Here: {completeness}."
     expected = f"{record['rows']} rows, {record['features']} features, {record['classes']} classes"
     return f"Not here. `ethereal datasets fetch {record['name']}` gets all of it: {expected}."
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, fields, replace
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 _EXECUTED = 64  # rows that an exported program is executed on
 _LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
-FORMS = tuple(sorted(["micropython", *(name.replace("_", "-") for name in PROJECTS)]))
+PACKAGES = ("micropython",)  # functions of `ethereal.export` that do not write C
+FORMS = tuple(sorted([*PACKAGES, *(name.replace("_", "-") for name in PROJECTS)]))
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ def export(
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
-        is_module = to == "micropython"
+        is_module = to in PACKAGES
         what = "be the name of a module" if is_module else "begin names in C"
         prefix = _identifier(name or model.stem, is_module)
         if name is not None and prefix != name:
@@ -132,9 +134,9 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
 
     if to not in FORMS:
         raise ValueError(f"--to is {to!r}; it must be one of {', '.join(FORMS)}")
-    if to == "micropython":
-        lacks, fixed = {each.name for each in fields(ExportOptions)} - {"force", "layout"}, {}
-        lacks -= {each.name for each in fields(LearnOptions)}
+    if to in PACKAGES:
+        lacks = {each.name for group in (options, package) for each in fields(group)} - _keywords(to)
+        fixed = {}
     else:
         from ethereal.export.projects.writer import find_project
 
@@ -153,15 +155,25 @@ def _given(context: typer.Context, to: str, options: ExportOptions, package: Pac
     return given
 
 
+def _keywords(to: str) -> set[str]:
+    """Return the options that a function of `ethereal.export` takes. Any others are those of learning."""
+    import ethereal.export as exports
+
+    parameters = signature(getattr(exports, to)).parameters.values()
+    learns = any(each.kind is Parameter.VAR_KEYWORD for each in parameters)
+    names = {each.name for each in parameters}
+    return names | {each.name for each in fields(LearnOptions)} if learns else names
+
+
 def _written(
     model: Model, to: str, folder: Path, given: dict[str, Any], rows: NDArray[Any] | None
 ) -> tuple[Path, dict[str, Any]]:
     """Write the export. Return its folder, and what a program in C takes."""
-    from ethereal.export import micropython
+    import ethereal.export as exports
     from ethereal.export.projects.writer import project_program, write_project
 
-    if to == "micropython":
-        return micropython(model, folder, **given), {}
+    if to in PACKAGES:
+        return getattr(exports, to)(model, folder, **given), {}
     board = to.replace("-", "_")
     program = project_program(model, board, **given)
     takes = _takes(model, program, rows)
@@ -191,21 +203,21 @@ def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[st
     if X is None:
         X = rows_near_thresholds(model, program.input, _EXECUTED)
     try:
-        found = measure_program(on_rows(program, X), target)
+        measurement = measure_program(on_rows(program, X), target)
     except (ModuleNotFoundError, ModelTooLarge) as error:
         return takes | {"why": str(error)}
     return takes | {
         "measured": True,
-        "counted": found.counted,
-        "seconds": found.estimated_seconds,
-        "clock_hz": found.estimate.clock_hz,
-        "flash_bytes": found.flash_bytes,
-        "ram_bytes": found.ram_bytes,
+        "counted": measurement.counted,
+        "seconds": measurement.estimated_seconds,
+        "clock_hz": measurement.estimate.clock_hz,
+        "flash_bytes": measurement.flash_bytes,
+        "ram_bytes": measurement.ram_bytes,
         # Rows were executed before anything was learned. Adding learned votes takes more stack.
-        "stack_bytes": max(found.stack_bytes, program.costs.stack_bytes if program.learning else 0),
-        "instructions": found.total_instructions,
-        "instructions_max": found.total_instructions_max,
-        "executed": f"{found.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
+        "stack_bytes": max(measurement.stack_bytes, program.costs.stack_bytes if program.learning else 0),
+        "instructions": measurement.total_instructions,
+        "instructions_max": measurement.total_instructions_max,
+        "executed": f"{measurement.n_rows} {'of the rows given' if is_given else 'rows near the thresholds'}",
     }
 
 

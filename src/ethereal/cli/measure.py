@@ -147,6 +147,16 @@ class _Subject(NamedTuple):
     typical: NDArray[Any] | None  # training rows
 
 
+Sources = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[MODEL] [DATA]",
+        help="Model file, as `ethereal train --out m.etm` writes it, but not with --words. Then rows: a data "
+        "set, CSV, Parquet or npz. Default: rows drawn near the thresholds.",
+    ),
+]
+
+
 @app.command()
 @grouped
 def measure(
@@ -156,14 +166,7 @@ def measure(
     reading: RowsOptions,
     rates: Rates,
     extent: Extent,
-    sources: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[MODEL] [DATA]",
-            help="Model file, as `ethereal train --out m.etm` writes it, but not with --words. Then rows: a "
-            "data set, CSV, Parquet or npz. Default: rows drawn near the thresholds.",
-        ),
-    ] = None,
+    sources: Sources = None,
     worst_instructions: Annotated[
         str | None,
         typer.Option(help="End with exit code 3 if a row could take more: 20k. Needs a bound, so --worst."),
@@ -198,37 +201,29 @@ def measure(
         options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
-        measured = _measured(machine, X, options, rates.of(options.target), remarks)
+        given = vars(options) | {"estimate": rates.of(options.target)}
+        if options.layout == "all":
+            del given["layout"]
+            measurements = device.measure_layouts(machine, X, remark=remarks.append, **given)
+        else:
+            measurements = [device.measure(machine, X, **given)]
         if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
             scan = redress_scan(machine, X)
-            measured.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
+            measurements.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
     if as_json:
-        typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in measured]))
+        typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in measurements]))
     else:
-        say(f"{name} on {measured[0].target}")
-        console(width=160 if extent.details else None).print(_table(measured, extent.details, accuracy))
-        say(_closing(measured, there, accuracy, extent.details))
+        say(f"{name} on {measurements[0].target}")
+        console(width=160 if extent.details else None).print(_table(measurements, extent.details, accuracy))
+        say(_closing(measurements, there, accuracy, extent.details))
         if kept.keeps_layout:
-            say(_pruned_for(measured[0], kept))
+            say(_pruned_for(measurements[0], kept))
     for remark in remarks:
         say(remark, err=True)
-    if most is not None and (over := [m for m in measured if (m.worst_instructions or math.inf) > most]):
+    if most is not None and (over := [m for m in measurements if (m.worst_instructions or math.inf) > most]):
         say(f"error: {_names(over)} may take more than {most:,.0f} instructions, or has no bound.", err=True)
         raise typer.Exit(NOT_MET)
-
-
-def _measured(
-    model: Model, X: NDArray[Any], options: MeasureOptions, estimate: Any, remarks: list[str]
-) -> list[Measurement]:
-    """Measure a model in its layout, or in all layouts."""
-    from ethereal import device
-
-    given = vars(options) | {"estimate": estimate}
-    if options.layout == "all":
-        del given["layout"]
-        return device.measure_layouts(model, X, remark=remarks.append, **given)
-    return [device.measure(model, X, **given)]
 
 
 def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> tuple[MeasureOptions, Kept]:
@@ -237,14 +232,16 @@ def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> t
     return replace(options, **{key: value for key, value in kept.options.items() if key != "flash"}), kept
 
 
-def _pruned_for(found: Measurement, kept: Kept) -> str:
+def _pruned_for(measurement: Measurement, kept: Kept) -> str:
     """Return why one layout was measured, and which bounds it exceeds."""
     deployment = kept.deployment
     assert deployment is not None
-    ram = found.ram_bytes + found.stack_bytes
-    over = deployment.exceeded(flash=found.flash_bytes, ram=ram, instructions=found.total_instructions_max)
+    ram = measurement.ram_bytes + measurement.stack_bytes
+    over = deployment.exceeded(
+        flash=measurement.flash_bytes, ram=ram, instructions=measurement.total_instructions_max
+    )
     pruned_for = f"the model was pruned for {deployment.describe()}"
-    lead = f"layout {found.name}: {pruned_for}; --layout all shows the others"
+    lead = f"layout {measurement.name}: {pruned_for}; --layout all shows the others"
     return "\n".join([lead, *(f"note: {text}" for text in over)])
 
 
@@ -271,10 +268,10 @@ def _subject(
         name, *rows = sources
         machine, X, y, typical = Model.load(name), None, None, None
         if rows:
-            found = read(rows[0], reading, like=machine)
-            X, typical = (found.X, None) if found.test is None else (found.X_test, found.X_train)
-            if len(found.y):
-                y = found.y if found.test is None else found.y_test
+            data = read(rows[0], reading, like=machine)
+            X, typical = (data.X, None) if data.test is None else (data.X_test, data.X_train)
+            if len(data.y):
+                y = data.y if data.test is None else data.y_test
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
     accuracy = None if X is None or y is None else _accuracy(machine, X, y)
@@ -290,31 +287,33 @@ def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
     return count_right(labels[there], y[there]) / max(int(there.sum()), 1)
 
 
-def _table(found: list[Measurement], details: bool, accuracy: float | None) -> Table:
+def _table(measurements: list[Measurement], details: bool, accuracy: float | None) -> Table:
     """Return one line per program, wide with details, else within 80 columns."""
-    counted = found[0].counted
+    counted = measurements[0].counted
     shown = {name: text for name, text in (_DETAILS if details else _SHOWN).items()
              if name != _CYCLES or counted != "cycles"}  # fmt: skip
-    lead, first = ["layout" if details else "program"], [[m.name] for m in found]
+    lead, first = ["layout" if details else "program"], [[m.name] for m in measurements]
     if not details and accuracy is not None:
-        lead, first = [*lead, "accuracy"], [[m.name, f"{100 * accuracy:.1f} %"] for m in found]
+        lead, first = [*lead, "accuracy"], [[m.name, f"{100 * accuracy:.1f} %"] for m in measurements]
     head = [*lead, *(counted if name == "instructions" else name for name in shown)]
-    texts = ([*cells, *(text(m) for text in shown.values())] for cells, m in zip(first, found, strict=True))
+    texts = (
+        [*cells, *(text(m) for text in shown.values())] for cells, m in zip(first, measurements, strict=True)
+    )
     return table_of(None, head, texts)
 
 
-def _closing(found: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:
+def _closing(measurements: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:
     """Return what the table speaks of."""
-    first = found[0]
+    first = measurements[0]
     e = first.estimate
     lines = [
-        f"Answers equal to this computer's on {min(map(_equal, found)):,} of {first.n_rows:,} rows tried of "
-        f"{there}.",
+        f"Answers equal to this computer's on {min(map(_equal, measurements)):,} of {first.n_rows:,} rows "
+        f"tried of {there}.",
         "Booleanizing included. Flash has the check at start-up.",
     ]
-    if len(found) == 1:
+    if len(measurements) == 1:
         lines.append(f"The slowest of these rows took {first.total_instructions_max:,} {first.counted}.")
-    lines += _worst(found)
+    lines += _worst(measurements)
     how = [f"{find_target(first.target).chip} at {e.clock_hz / 1e6:g} MHz"]
     if first.counted == "instructions":
         how.append(f"cycles by kind of instruction, {e.wait_states} wait states")
@@ -328,37 +327,37 @@ def _closing(found: list[Measurement], there: str, accuracy: float | None, detai
     return "\n".join(lines)
 
 
-def _worst(found: list[Measurement]) -> list[str]:
+def _worst(measurements: list[Measurement]) -> list[str]:
     """Return lines about bounds that hold for every row."""
-    known = [m for m in found if m.worst_instructions is not None]
+    known = [m for m in measurements if m.worst_instructions is not None]
     lines = []
     if known:
         at_once = {layout.name: layout.rows_per_call for layout in REGISTRY if layout.rows_per_call > 1}
         bounds = ", ".join(
-            ("" if len(found) == 1 else f"{m.name} ")
+            ("" if len(measurements) == 1 else f"{m.name} ")
             + f"{m.worst_instructions:,}"
             + (f" (of a call of {at_once[m.name]} rows)" if m.name in at_once else "")
             for m in known
         )
         lines.append(fill(f"No row can take more instructions than: {bounds}.", 80, subsequent_indent="  "))
-    for name in dict.fromkeys(name for m in found for name in m.worst_calls):
-        most = max(m.worst_calls[name] for m in found if name in m.worst_calls)
+    for name in dict.fromkeys(name for m in measurements for name in m.worst_calls):
+        most = max(m.worst_calls[name] for m in measurements if name in m.worst_calls)
         lines.append(f"No call of {name}() can take more than {most:,}.")
-    stacks = [m.worst_stack_bytes for m in found if m.worst_stack_bytes is not None]
+    stacks = [m.worst_stack_bytes for m in measurements if m.worst_stack_bytes is not None]
     if stacks:
         lines.append(f"No call takes more than {bytes_text(max(stacks))} of stack.")
-    for why in dict.fromkeys(m.worst_why_not for m in found if m.worst_why_not):
-        lines.append(f"{_names([m for m in found if m.worst_why_not == why])}: {why}")
+    for why in dict.fromkeys(m.worst_why_not for m in measurements if m.worst_why_not):
+        lines.append(f"{_names([m for m in measurements if m.worst_why_not == why])}: {why}")
     return lines
 
 
-def _names(found: list[Measurement]) -> str:
-    return ", ".join(m.name for m in found)
+def _names(measurements: list[Measurement]) -> str:
+    return ", ".join(m.name for m in measurements)
 
 
-def _equal(found: Measurement) -> int:
+def _equal(measurement: Measurement) -> int:
     """Rows with the host's class."""
-    return round(found.agreement * found.n_rows)
+    return round(measurement.agreement * measurement.n_rows)
 
 
 def read_model(
@@ -418,8 +417,8 @@ def _rows(source: str, reading: TableOptions) -> tuple[NDArray[Any], NDArray[Any
     for one in papers():
         if (rows := one.test_rows(source)) is not None:
             return rows
-    found = read_table(source, reading)
-    X, y = (found.X, found.y) if found.test is None else (found.X[found.test], found.y[found.test])
+    table = read_table(source, reading)
+    X, y = (table.X, table.y) if table.test is None else (table.X[table.test], table.y[table.test])
     if not is_boolean(X):
         raise ValueError(
             f"{source}: Has features that are not 0 or 1. Words number Booleans, so give rows of Booleans, "

@@ -46,15 +46,15 @@ def prove(
         records: list[dict[str, Any]] = []
         n_left = 0
         for name, code in _sources(source, layout, input_):
-            for found in proof.prove(code, seconds=seconds):
+            for analysis in proof.prove(code, seconds=seconds):
                 if not as_json and not records:
                     say(_line("program", "function", "int", "alarms", "unproven", "CPU s"))
-                records.append({"program": name} | found.as_dict())
-                n_left += not found.is_proven
+                records.append({"program": name} | analysis.as_dict())
+                n_left += not analysis.is_proven
                 if not as_json:
-                    say(_line(name, found.function, f"{found.int_bits}", f"{found.alarms}",
-                              f"{found.unproven}", f"{found.seconds:.1f}"))  # fmt: skip
-                    for finding in found.findings:
+                    say(_line(name, analysis.function, f"{analysis.int_bits}", f"{analysis.alarms}",
+                              f"{analysis.unproven}", f"{analysis.seconds:.1f}"))  # fmt: skip
+                    for finding in analysis.findings:
                         say(f"  {finding}")
         if as_json:
             typer.echo(json.dumps(records))

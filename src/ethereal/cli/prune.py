@@ -61,7 +61,7 @@ def prune(
         rows = read(data, table, like=machine)
         if len(rows.y) == 0:
             raise ValueError("--label is missing. Name the column with the labels. Pruning learns from it.")
-        found = tuning.prune(
+        pruning = tuning.prune(
             machine,
             rows.X_train,
             rows.y_train,
@@ -70,28 +70,28 @@ def prune(
             groups=rows.groups_train,
             random_state=seed,
         )
-        found.model.save(out)
-    before, took = found.curve[0], found.footprint
+        pruning.model.save(out)
+    before, took = pruning.curve[0], pruning.footprint
     if as_json:
-        facts = {"model": str(out), "accuracy_before": before.accuracy, "accuracy": found.accuracy}
-        facts |= {"includes_before": machine.n_includes, "includes": found.model.n_includes}
+        facts = {"model": str(out), "accuracy_before": before.accuracy, "accuracy": pruning.accuracy}
+        facts |= {"includes_before": machine.n_includes, "includes": pruning.model.n_includes}
         typer.echo(json.dumps(facts | {"footprint": asdict(took)}))
         return
     tell = partial(say, err=is_standard_output(out))
-    _tell(machine, found, budget, tell)
+    _tell(machine, pruning, budget, tell)
     tell(f"written   {out}")
 
 
-def _tell(machine: Model, found: Pruning, budget: Budget, say: Callable[[str], None]) -> None:
+def _tell(machine: Model, pruning: Pruning, budget: Budget, say: Callable[[str], None]) -> None:
     """Say what went, and what is left takes."""
     from ethereal.tuning.kernels import in_words
 
-    before, took = found.curve[0], found.footprint
-    say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * found.accuracy:.2f} % after")
+    before, took = pruning.curve[0], pruning.footprint
+    say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * pruning.accuracy:.2f} % after")
     say("          on a quarter of the rows, which chose it. New rows may give less.")
-    say(f"clauses   {machine.n_clauses:,} before, {found.model.n_clauses:,} after")
-    say(f"literals  {machine.n_includes:,} before, {found.model.n_includes:,} after")
-    offered, kept = machine.front_end, found.model.drop_unused_kernels().front_end
+    say(f"clauses   {machine.n_clauses:,} before, {pruning.model.n_clauses:,} after")
+    say(f"literals  {machine.n_includes:,} before, {pruning.model.n_includes:,} after")
+    offered, kept = machine.front_end, pruning.model.drop_unused_kernels().front_end
     if offered is not None and kept is not None:
         say(f"kernels   {in_words(kept, offered)}")
     if took.layout is None:

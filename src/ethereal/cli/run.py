@@ -54,13 +54,13 @@ def run(
     with reported(), continued_later():
         from ethereal.runs.run import carry_out
 
-        found = carry_out(settings, out, quiet=quiet)
+        result = carry_out(settings, out, quiet=quiet)
     if as_json:
-        typer.echo(json.dumps(_facts(found)))
+        typer.echo(json.dumps(_facts(result)))
     else:
-        say("\n" + found.told(width_of(sys.stdout), partial(with_flags, flags=FLAGS)))
+        say("\n" + result.told(width_of(sys.stdout), partial(with_flags, flags=FLAGS)))
     if open_report:
-        found.show()
+        result.show()
 
 
 @app.command()
@@ -72,10 +72,10 @@ def report(
     with reported():
         from ethereal.runs.run import Run
 
-        found = Run.load(folder)
-        say(str(found.write_report()))
+        result = Run.load(folder)
+        say(str(result.write_report()))
     if open_report:
-        found.show()
+        result.show()
 
 
 def _facts(run: Run) -> dict[str, object]:

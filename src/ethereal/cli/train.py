@@ -141,8 +141,8 @@ def _show(result: dict[str, Any], prune: str, say: Callable[[str], None]) -> Non
             of = f"the answers. {100 * result['test_answered']:.1f} % of {of} are answered"
         say(f"test accuracy  {accuracy} of {of} ({result['split']})")
     if "calibration" in result:
-        found = result["calibration"]
-        say(f"unknown        when the first class leads by fewer than {found['margin']} votes")
+        calibration = result["calibration"]
+        say(f"unknown        when the first class leads by fewer than {calibration['margin']} votes")
     say(f"clauses        {result['clauses']} for {result['classes']} classes")
     before = result["includes_before_simplify"]
     say(f"includes       {result['includes']} ({before} before simplification)")

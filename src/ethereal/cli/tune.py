@@ -73,11 +73,11 @@ def tune(
             names = columns_named(rows.feature_names)
             with names, where.open() as workers, _live(budget, is_quiet(as_json)) as show:
                 asked = replace(search, storage=kept, study=study)
-                found = _found(parts, budget=budget, search=asked, workers=workers, progress=show)
+                tuned = _found(parts, budget=budget, search=asked, workers=workers, progress=show)
         except tuning.BudgetNotMet as error:
             say(f"error: {error}", err=True)
             raise typer.Exit(NOT_MET) from error
-        model = found.model.drop_unused_kernels()
+        model = tuned.model.drop_unused_kernels()
         if model.front_end is None:
             model = model.with_feature_names(rows.feature_names)
         else:
@@ -85,15 +85,15 @@ def tune(
         model.save(out)
         shown = out.with_suffix(".html")
         command = shlex.join(["ethereal", *sys.argv[1:]])
-        write_text(shown, render(report_of(replace(found, model=model), parts, out, command)))
-        write_text(out.with_suffix(".front.svg"), figure_svg(found.trials, found.front[0], found.budget))
+        write_text(shown, render(report_of(replace(tuned, model=model), parts, out, command)))
+        write_text(out.with_suffix(".front.svg"), figure_svg(tuned.trials, tuned.front[0], tuned.budget))
     if as_json:
-        typer.echo(json.dumps(_result(found, out, parts)))
+        typer.echo(json.dumps(_result(tuned, out, parts)))
         return
-    _print(found, out, shown, parts)
-    is_other = found.study not in (study, "tune")
+    _print(tuned, out, shown, parts)
+    is_other = tuned.study not in (study, "tune")
     others = " (searches with other options are kept there, too)" if is_other else ""
-    say(f"search         {kept}, study {found.study}{others}")
+    say(f"search         {kept}, study {tuned.study}{others}")
 
 
 def _found(parts: Rows, **keywords: Any) -> Tuning:
@@ -107,75 +107,75 @@ def _found(parts: Rows, **keywords: Any) -> Tuning:
     return tuning.tune_windows(parts.X_train, parts.y_train, parts.front_end.front_end_, **keywords)
 
 
-def _result(found: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
+def _result(tuned: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
     from ethereal.runs.options import cli_fields
 
     return {
         "model": str(out),
-        "test_accuracy": found.test_accuracy,
+        "test_accuracy": tuned.test_accuracy,
         "test_rows": len(parts.y_test),
         "split": parts.how,
-        "trial_test_accuracy": found.trial_test_accuracy,
-        "validation_accuracy": found.accuracy,
-        "check": None if found.check is None else asdict(found.check),
-        "is_trials": found.is_trials,
-        "footprint": asdict(found.footprint),
-        "worst": asdict(_worst(found)),
-        "setup": asdict(found.setup),
-        "bounds": {k: None if v == math.inf else v for k, v in cli_fields(found.budget).items()},
-        "trials": len(found.trials),
-        "study": found.study,
+        "trial_test_accuracy": tuned.trial_test_accuracy,
+        "validation_accuracy": tuned.accuracy,
+        "check": None if tuned.check is None else asdict(tuned.check),
+        "is_trials": tuned.is_trials,
+        "footprint": asdict(tuned.footprint),
+        "worst": asdict(_worst(tuned)),
+        "setup": asdict(tuned.setup),
+        "bounds": {k: None if v == math.inf else v for k, v in cli_fields(tuned.budget).items()},
+        "trials": len(tuned.trials),
+        "study": tuned.study,
         "front": [
             {"trial": t.number, "accuracy": t.accuracy, **asdict(t.footprint)}
-            for t in found.front
+            for t in tuned.front
             if t.footprint is not None
         ],
-        "seconds": found.seconds,
+        "seconds": tuned.seconds,
     }
 
 
-def _print(found: Tuning, out: Path, page: Path, parts: Rows) -> None:
+def _print(tuned: Tuning, out: Path, page: Path, parts: Rows) -> None:
     from ethereal.tuning.kernels import in_words
     from ethereal.tuning.page import CHECKED_NOTHING
 
-    took = found.footprint
-    if found.test_accuracy is not None:
-        say(f"test accuracy  {100 * found.test_accuracy:.2f} % of {len(parts.y_test)} rows ({parts.how})")
-    if found.trial_test_accuracy is not None and not found.is_trials:
-        say(f"               {100 * found.trial_test_accuracy:.2f} % has the trial's own model")
-    say(f"validation     {100 * found.accuracy:.2f} %, which it was chosen by")
-    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
+    took = tuned.footprint
+    if tuned.test_accuracy is not None:
+        say(f"test accuracy  {100 * tuned.test_accuracy:.2f} % of {len(parts.y_test)} rows ({parts.how})")
+    if tuned.trial_test_accuracy is not None and not tuned.is_trials:
+        say(f"               {100 * tuned.trial_test_accuracy:.2f} % has the trial's own model")
+    say(f"validation     {100 * tuned.accuracy:.2f} %, which it was chosen by")
+    checked = CHECKED_NOTHING if tuned.check is None else tuned.check.describe(tuned.is_trials)
     say(f"check          {checked}")
     say(f"takes          {took.bytes} bytes of flash, {took.ram} bytes of RAM")
-    if found.kernels is None:
+    if tuned.kernels is None:
         say(f"instructions   {took.instructions:g} per row at most, features to class")
     else:
         say(f"instructions   {took.instructions:g} per window at most, sample to label")
-        say(f"               the bound is {found.budget.instructions:g}. --instructions sets another.")
-        front_end = found.model.drop_unused_kernels().front_end
+        say(f"               the bound is {tuned.budget.instructions:g}. --instructions sets another.")
+        front_end = tuned.model.drop_unused_kernels().front_end
         assert front_end is not None
-        say(f"kernels        {in_words(front_end, found.kernels.offered)}")
-    if found.budget.rule:
-        say(f"               {found.budget.rule}")
-    worst = _worst(found)
+        say(f"kernels        {in_words(front_end, tuned.kernels.offered)}")
+    if tuned.budget.rule:
+        say(f"               {tuned.budget.rule}")
+    worst = _worst(tuned)
     if worst.instructions is not None:
         say(f"worst case     no row can take more than {worst.instructions} instructions")
     for name, most in worst.calls.items():
         say(f"               no call of {name}() can take more than {most}")
     if worst.stack_bytes is not None:
         say(f"               no call takes more than {worst.stack_bytes} bytes of stack")
-    say(f"setup          {found.setup.describe()}")
-    say(f"trials         {len(found.trials)} in {found.seconds:.0f} s")
+    say(f"setup          {tuned.setup.describe()}")
+    say(f"trials         {len(tuned.trials)} in {tuned.seconds:.0f} s")
     say(f"written        {out}, {page}")
     say(f"export with    ethereal export {out}, which keeps the layout {took.layout}")
 
 
-def _worst(found: Tuning) -> WorstCase:
+def _worst(tuned: Tuning) -> WorstCase:
     """Return bounds that hold for every row of the model in its form."""
     from ethereal.device.worst import worst_case
 
-    target, took = found.budget.target, found.footprint
-    return worst_case(found.model, took.layout or "auto", target=target, clause_bytes=took.clause_bytes)
+    target, took = tuned.budget.target, tuned.footprint
+    return worst_case(tuned.model, took.layout or "auto", target=target, clause_bytes=took.clause_bytes)
 
 
 def _in_words(trial: Trial) -> str:

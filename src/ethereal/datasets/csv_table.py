@@ -74,8 +74,8 @@ class CsvTable(Table):
         except UnicodeError as error:
             raise self._not_written(error) from error
         self.n_columns = check_columns(path, len(cells))
-        if self._header_lines > 1 and (found := self._fault([])):  # a quote in the names lacks its end
-            raise found
+        if self._header_lines > 1 and (fault := self._fault([])):  # a quote in the names lacks its end
+            raise fault
         self.names = None
         if header:
             self.names = tuple(cell.strip() or unnamed(i) for i, cell in enumerate(cells))
@@ -105,8 +105,8 @@ class CsvTable(Table):
         self._skipped = 0  # lines before the names
         with self._text() as file:
             n_before, comment, first, separator = 0, "", file.readline(), None
-            if (found := _SEPARATOR_LINE.fullmatch(first)) is not None:
-                n_before, first, separator = 1, file.readline(), found[1]
+            if (match := _SEPARATOR_LINE.fullmatch(first)) is not None:
+                n_before, first, separator = 1, file.readline(), match[1]
             while first.startswith(_COMMENT):
                 n_before, comment, first = n_before + 1, first, file.readline()
         if not first.strip():
@@ -152,8 +152,8 @@ class CsvTable(Table):
                         X = matrix_of([batch.column(f"c{i}") for i in columns], columns, categories)
                     if not is_checked and np.isinf(X).any():  # 1e400 is read as infinite, as "inf" is
                         is_checked = True
-                        if (found := self._fault(numeric)) is not None:
-                            raise found
+                        if (fault := self._fault(numeric)) is not None:
+                            raise fault
                     labels = None if label is None else values_of(batch.column(f"c{label}"))
                     if labels is not None:
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
@@ -172,7 +172,7 @@ class CsvTable(Table):
 
         if not self._has_rows():
             return {}
-        found = {}
+        categories = {}
         try:
             texts = [i for i in columns if not _is_numeric(self._inferred[i])]
             for i, counts in self._count_texts(texts).items() if texts else ():
@@ -181,10 +181,10 @@ class CsvTable(Table):
                 if n_rows and n_numbers == n_rows:
                     raise self._fault([i]) or TableError(f"{self.path}: {self.column(i)} is not of numbers")
                 if 2 * n_numbers <= n_rows:
-                    found[i] = self.names_in(i, list(counts), n_rows)
+                    categories[i] = self.names_in(i, list(counts), n_rows)
         except pa.ArrowInvalid as error:
             raise self._fault([]) or TableError(f"{self.path}: {error}") from error
-        return found
+        return categories
 
     def _count_texts(self, columns: Sequence[int]) -> dict[int, Counter[str]]:
         """How often each text is in some columns, without missing values."""
@@ -214,8 +214,8 @@ class CsvTable(Table):
         read.skip_rows -= self._skipped  # which `_text` has left out
         parse.invalid_row_handler = lambda row: "skip"  # a later reader says what is wrong
         # Not a streaming reader, whose thread would still be reading ahead.
-        found = pyarrow.csv.read_csv(io.BytesIO(head.encode()), read, parse, convert)
-        return list(found.schema.types)
+        table = pyarrow.csv.read_csv(io.BytesIO(head.encode()), read, parse, convert)
+        return list(table.schema.types)
 
     def _options(self, types: Mapping[int, Any] | None = None) -> tuple[Any, Any, Any]:
         """Return Arrow's options for the columns that have types, or for all columns."""
@@ -287,8 +287,8 @@ class CsvTable(Table):
         """
         n_lines, n_quotes = self._counted
         is_longer = n_rows < n_lines - self._skipped - self._header_lines
-        if n_quotes and (is_longer or n_quotes % 2) and (found := self._fault([])):
-            raise found
+        if n_quotes and (is_longer or n_quotes % 2) and (fault := self._fault([])):
+            raise fault
 
     @cached_property
     def _counted(self) -> tuple[int, int]:

@@ -139,7 +139,7 @@ def _read_rows(
         y,
         groups=groups,
         feature_names=None if names is None else tuple(names[i] for i in features),
-        categories={features.index(i): found for i, found in categories.items()},
+        categories={features.index(i): texts for i, texts in categories.items()},
         name=table.path.stem,
     )
     for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
@@ -279,14 +279,14 @@ def warn_of_unfinished_line(table: CsvTable) -> None:
         say(f"warning: {table.path}: {why}", err=True)
 
 
-def texts_of(table: Table, index: int, room: Room | None = None) -> NDArray[Any]:
+def texts_of(table: Table, index: int, memory: Room | None = None) -> NDArray[Any]:
     """A column as it is written, None where a value is missing."""
     parts = []
     for chunk in table.chunks([], index):
         assert chunk.label is not None
         parts.append(chunk.label)
-        if room is not None:
-            room.take(parts[-1].nbytes)
+        if memory is not None:
+            memory.take(parts[-1].nbytes)
     return joined(parts) if parts else np.empty(0, dtype=object)
 
 

@@ -109,9 +109,9 @@ def pieces_of_table(path: Path, reading: Reading) -> Iterator[Piece]:
     table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
     roles = _roles(table, reading)
     axes = _axes(table, reading, set(roles.values()))
-    room = Room(path, options.large)
-    X = _samples(table, axes, room)
-    marks = {name: _texts(table, i, room) for name, i in roles.items() if not name.startswith("drop")}
+    memory = Room(path, options.large)
+    X = _samples(table, axes, memory)
+    marks = {name: _texts(table, i, memory) for name, i in roles.items() if not name.startswith("drop")}
     if "group" in marks and (missing := is_missing(marks["group"])).any():
         place = table.place(int(np.argmax(missing)))
         raise TableError(f"{path}, {place}: {table.column(roles['group'])} is empty. Fill it.")
@@ -177,7 +177,7 @@ def _axes(table: Table, reading: Reading, left_out: set[int]) -> list[int]:
     return [table.names.index(name) for name in reading.axes]
 
 
-def _samples(table: Table, axes: Sequence[int], room: Room) -> NDArray[Any]:
+def _samples(table: Table, axes: Sequence[int], memory: Room) -> NDArray[Any]:
     """All rows of the axes, every value a number."""
     parts = []
     for chunk in table.chunks(axes):
@@ -190,15 +190,15 @@ def _samples(table: Table, axes: Sequence[int], room: Room) -> NDArray[Any]:
                 "A sample needs a number on every axis. Fill it, or take the line out and split the file."
             )
         parts.append(X)
-        room.take(X.nbytes)
+        memory.take(X.nbytes)
     if not parts:
         raise TableError(f"{table.path}: has no samples")
     return joined(parts)
 
 
-def _texts(table: Table, index: int, room: Room) -> NDArray[Any]:
+def _texts(table: Table, index: int, memory: Room) -> NDArray[Any]:
     """A column as texts, None where a value is missing."""
-    values = texts_of(table, index, room)
+    values = texts_of(table, index, memory)
     if values.dtype == object and {type(value) for value in values} <= {str, type(None)}:
         return values
     texts = values.astype(str).astype(object)
@@ -256,12 +256,12 @@ def scale_of(text: str | None) -> tuple[float, ...] | None:
     if text is None:
         return None
     try:
-        found = tuple(float(part) for part in text.split(","))
+        scale = tuple(float(part) for part in text.split(","))
     except ValueError:
-        found = ()
-    if not found or not all(0 < one < math.inf for one in found):
+        scale = ()
+    if not scale or not all(0 < one < math.inf for one in scale):
         raise TableError(f"scale is {text!r}. Give counts per unit, such as 1000, or one per axis, 1000,10.")
-    return found
+    return scale
 
 
 def counts_of(pieces: Sequence[Piece], scale: tuple[float, ...] | None) -> list[NDArray[np.int16]]:

@@ -204,8 +204,8 @@ def _places(
         counted[name] = starts[-1] + len(piece.samples)
     first = np.searchsorted(of, np.arange(len(pieces)))  # the first window of each piece
     samples = np.array(starts, dtype=np.int64)[of] + hop * (np.arange(len(of)) - first[of])
-    found = {"recording": np.array(names)[of], "sample": samples}
-    return found if rate is None else {**found, "seconds": (samples / rate).round(3)}
+    places = {"recording": np.array(names)[of], "sample": samples}
+    return places if rate is None else {**places, "seconds": (samples / rate).round(3)}
 
 
 def _groups(
@@ -329,8 +329,8 @@ def _windows_in(path: Path, options: TableOptions) -> dict[str, NDArray[Any]]:
     arrays = labelled_arrays(path, options)
     X = arrays["X"]
     if X.ndim != 3 or X.dtype.kind not in "fiu" or 0 in X.shape:
-        found = f"X of dtype {X.dtype} and shape {X.shape}"
-        raise TableError(f"{path}: has {found}. X must hold numbers, windows x samples x axes.")
+        what = f"X of dtype {X.dtype} and shape {X.shape}"
+        raise TableError(f"{path}: has {what}. X must hold numbers, windows x samples x axes.")
     if not np.isfinite(X).all():
         place = np.argwhere(~np.isfinite(X))[0].tolist()
         raise TableError(f"{path}: X{place} is {X[tuple(place)]}. Fill it, or leave the window out.")

@@ -94,9 +94,9 @@ def columns_named(names: Sequence[str] | None) -> Iterator[None]:
     shown = set()
 
     def named(text: object) -> str:
-        def column(found: re.Match[str]) -> str:
-            f = int(found[1])
-            return f"column {names[f]!r}" if names is not None and f < len(names) else found[0]
+        def column(match: re.Match[str]) -> str:
+            f = int(match[1])
+            return f"column {names[f]!r}" if names is not None and f < len(names) else match[0]
 
         return re.sub(r"\bfeature x(\d+)\b", column, str(text))
 

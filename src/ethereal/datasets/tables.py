@@ -162,7 +162,7 @@ class ParquetTable(Table):
 
     def categories(self, columns: Sequence[int]) -> dict[int, tuple[str, ...]]:
         """Return the names in columns of text."""
-        found, names = {}, self._schema.names
+        categories, names = {}, self._schema.names
         for i in columns:
             if self._is_a(i, "temporal"):
                 where, kind = f"{self.path}: {self.column(i)}", str(self._schema.field(i).type)
@@ -171,8 +171,8 @@ class ParquetTable(Table):
                 counts: Counter[str] = Counter()
                 for batch in self._file.iter_batches(batch_size=_CHUNK_ROWS, columns=[names[i]]):
                     count_texts(counts, batch.column(0))
-                found[i] = self.names_in(i, list(counts), sum(counts.values()))
-        return found
+                categories[i] = self.names_in(i, list(counts), sum(counts.values()))
+        return categories
 
     def _is_a(self, column: int, *kinds: str) -> bool:
         """Whether a column holds one of these kinds of values, by Arrow's names."""
@@ -363,15 +363,15 @@ def all_rows(
     large: bool = False,
 ) -> tuple[NDArray[Any], NDArray[Any] | None]:
     """Return some columns of a whole table, and one as labels."""
-    room, parts, labels = Room(table.path, large), list[NDArray[Any]](), list[NDArray[Any]]()
+    memory, parts, labels = Room(table.path, large), list[NDArray[Any]](), list[NDArray[Any]]()
     if table.n_rows is not None:
         Room(table.path, large).take(8 * table.n_rows * (len(columns) + (label is not None)))
     for chunk in table.chunks(columns, label, categories):
         parts.append(chunk.X)
-        room.take(chunk.X.nbytes)
+        memory.take(chunk.X.nbytes)
         if chunk.label is not None:
             labels.append(chunk.label)
-            room.take(chunk.label.nbytes)
+            memory.take(chunk.label.nbytes)
     if not parts:
         raise TableError(f"{table.path}: has no rows below the names of the columns. Add some.")
     return joined(parts), joined(labels) if labels else None

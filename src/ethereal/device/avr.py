@@ -97,15 +97,15 @@ class _EmulatedAvr:
                 f"{self._chip.name} ({self._chip.chip}) has. Use another layout, or a chip with more RAM."
             )
         image = elf.image()
-        room = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call
-        if room == 0:
+        n_at_once = (self._core.flash_bytes - len(image)) // row_bytes // rows_per_call * rows_per_call
+        if n_at_once == 0:
             raise DeviceFault(
                 f"{rows_per_call} rows of {row_bytes} bytes do not fit beside the program into the "
                 f"{self._core.flash_bytes} bytes of flash of {self._core.simavr}. Prune the model."
             )
         parts = []
-        for begin in range(0, len(rows), room):
-            some = rows[begin : begin + room]
+        for begin in range(0, len(rows), n_at_once):
+            some = rows[begin : begin + n_at_once]
             job = np.array([len(image), len(some)], dtype="<u4").tobytes()
             at = elf.symbols["et_job"].address
             flash = image[:at] + job + image[at + len(job) :] + some.tobytes()

@@ -155,7 +155,7 @@ def _priced(front_end: FrontEnd, target: str) -> KernelPrices:
     chip, n_axes = find_core(target), len(front_end.axes)
     core = EmulatedCore(_compiled(_text(front_end, MEAN), chip.name), chip, ram_bytes=_RAM)
     windows = _windows(front_end.window, n_axes)
-    room = core.buffer(np.zeros(windows[0].size, dtype=np.int16))
+    samples = core.buffer(np.zeros(windows[0].size, dtype=np.int16))
     plan = core.buffer(np.zeros(8, dtype=np.uint8))  # of two steps
     core.write(core.elf.symbols["price_plan"].address, np.array([plan], dtype="<u4"))
 
@@ -164,8 +164,8 @@ def _priced(front_end: FrontEnd, target: str) -> KernelPrices:
         core.write(plan, np.array(steps, dtype=np.uint8))
         before = core.instructions
         for window in windows:
-            core.write(room, window)
-            core.call("model_window", room)
+            core.write(samples, window)
+            core.call("model_window", samples)
         return (core.instructions - before) / len(windows)
 
     call, first = count(), (MEAN, 0, 0, 0)

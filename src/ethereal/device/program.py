@@ -171,8 +171,8 @@ def _call(core: EmulatedCore, program: CProgram) -> _Results:
         count = (core.instructions - before) // len(rows)
         classes = np.frombuffer(core.read(result, 2 * len(rows)), dtype="<u2").astype(np.int64)
         return classes, np.full(len(rows), count, dtype=np.int64)
-    room = np.zeros(program.row_bytes, dtype=np.uint8)
-    more = [core.buffer(room, writable=True)] if program.call == "booleanize" else []
+    empty_row = np.zeros(program.row_bytes, dtype=np.uint8)
+    more = [core.buffer(empty_row, writable=True)] if program.call == "booleanize" else []
     return core.call_by_row(function, rows, *more)
 
 

@@ -194,8 +194,8 @@ class Kept:
     @property
     def worst_instructions(self) -> float | None:
         """The bound for every row, if the layout that keeps it is the model's own."""
-        own = self.deployment
-        return None if own is None or not self.keeps_layout else own.worst_instructions
+        deployment = self.deployment
+        return None if deployment is None or not self.keeps_layout else deployment.worst_instructions
 
     @property
     def purpose(self) -> str:

@@ -180,8 +180,8 @@ def _values(X: Any, f: int) -> list[Any]:
 
 
 def _frame_of_numbers(X: Any, categories: Mapping[int, Sequence[str]]) -> Any:
-    found = ((f, names) for f, names in categories.items() if f < len(X.columns))
-    columns: dict[Any, Any] = {X.columns[f]: numbers_of(_values(X, f), names) for f, names in found}
+    present = ((f, names) for f, names in categories.items() if f < len(X.columns))
+    columns: dict[Any, Any] = {X.columns[f]: numbers_of(_values(X, f), names) for f, names in present}
     if hasattr(X, "get_columns"):
         import polars
 

@@ -378,8 +378,8 @@ class FeatureMap:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FeatureMap):
             return NotImplemented
-        own, others = self._arguments(), other._arguments()
-        return all(name == "is_boolean" or np.array_equal(own[name], others[name]) for name in own)
+        ours, others = self._arguments(), other._arguments()
+        return all(name == "is_boolean" or np.array_equal(ours[name], others[name]) for name in ours)
 
     def __hash__(self) -> int:
         return hash((self.thresholds.tobytes(), self.threshold_offsets.tobytes(), self.encoding))

@@ -139,9 +139,9 @@ class Model:
         fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
         if fitted is not None:
             feature_names = fitted.names or feature_names
-        own = Clauses(literals, offsets, weights, n_booleans)
+        clauses = Clauses(literals, offsets, weights, n_booleans)
         vars(self).update(
-            clauses=own,
+            clauses=clauses,
             output=Classes(checks.labels(classes)),
             fitted=fitted,
             front_end=front_end,
@@ -151,7 +151,7 @@ class Model:
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
             seen=None,
-            early=checks_of(early, len(own)),
+            early=checks_of(early, len(clauses)),
             deployment=None,
         )
         self._check_sizes()

@@ -131,7 +131,7 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
     that class is returned.
     """
     labels = model.classes.tolist()
-    chosen = [c for c, own in enumerate(labels) if label is None or own == label or str(own) == label]
+    chosen = [c for c, one in enumerate(labels) if label is None or one == label or str(one) == label]
     if not chosen:
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
         raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
@@ -140,9 +140,9 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
         rates = model.clause_outputs(model.typical_rows, packed=True).mean(axis=0)
     everything, spread, by_class = rules(model), np.sqrt(rates * (1 - rates)).tolist(), {}
     for c in chosen:
-        own = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
-        own.sort(key=lambda pair: (-abs(pair[0]) * spread[pair[1].clause], -abs(pair[0]), pair[0] < 0))
-        by_class[labels[c]] = own
+        of_class = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
+        of_class.sort(key=lambda pair: (-abs(pair[0]) * spread[pair[1].clause], -abs(pair[0]), pair[0] < 0))
+        by_class[labels[c]] = of_class
     return by_class
 
 

@@ -102,8 +102,8 @@ class _Demands:
         self.known = self._any(above | inside | self.denies_missing)  # must not be missing
         self.takes_missing = feature_map.has_missing_state[self.feature] & ~self.known
         no_bin, n_features = is_empty(feature_map), feature_map.n_features
-        own, bins = feature_map.feature[no_bin], feature_map.position[no_bin]
-        n_empty, sum_empty = (np.bincount(own, w, n_features).astype(np.int64) for w in (None, bins))
+        features, bins = feature_map.feature[no_bin], feature_map.position[no_bin]
+        n_empty, sum_empty = (np.bincount(features, w, n_features).astype(np.int64) for w in (None, bins))
         self.sum_out += sum_empty[self.feature]
         self.n_left = self.top + 1 - n_empty[self.feature] - self.n_out  # for demands of negated bins only
         # A true bin may be denied, too. Only it is left in low..high, so compare with that.

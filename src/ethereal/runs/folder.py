@@ -69,21 +69,21 @@ class RunFolder:
     def parameters(self) -> dict[str, Any] | None:
         """Return what the run was started with, or None when the folder is not that of a run."""
         try:
-            found = json.loads((self.path / "parameters.json").read_text(encoding="utf-8"))
+            parameters = json.loads((self.path / "parameters.json").read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
-        return found if isinstance(found, dict) else None
+        return parameters if isinstance(parameters, dict) else None
 
     def load(self, kind: type[T], other: type[U] | None = None) -> T | U | None:
         """Return the result of a finished stage as one of these dataclasses, or None when it is not there.
 
         A result that another version of the package left is refused.
         """
-        found = self.result(kind.STAGE)  # type: ignore[attr-defined]
-        if found is None:
+        result = self.result(kind.STAGE)  # type: ignore[attr-defined]
+        if result is None:
             return None
         try:
-            loaded: T | U = from_json(kind if other is None else kind | other, found)
+            loaded: T | U = from_json(kind if other is None else kind | other, result)
         except TypeError as error:
             raise ValueError(
                 f"{self.path} was written by another version of ethereal: {error}. Remove the folder, and "
@@ -93,10 +93,10 @@ class RunFolder:
 
     def stage(self, name: str, work: Callable[[], Any]) -> dict[str, Any]:
         """Return the result of a stage, read when it is there, else computed and kept as JSON."""
-        found = self.result(name)
-        if found is not None:
+        done = self.result(name)
+        if done is not None:
             self.log(f"{name}: done before")
-            return found
+            return done
         self.log(f"{name}: begins")
         start = time.perf_counter()
         made = work()
@@ -112,10 +112,10 @@ class RunFolder:
     def result(self, name: str) -> dict[str, Any] | None:
         """Return the result of a finished stage, or None when it is not there or not as it was written."""
         try:
-            found = json.loads((self.path / "stages" / f"{name}.json").read_text(encoding="utf-8"))
+            result = json.loads((self.path / "stages" / f"{name}.json").read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return found if isinstance(found, dict) and found.pop(_DIGEST, None) == _digest(found) else None
+        return result if isinstance(result, dict) and result.pop(_DIGEST, None) == _digest(result) else None
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the run under a temporary name and rename it."""

@@ -107,13 +107,13 @@ def _smaller_forests(
     trees = [tree.tree_ for tree in largest.estimators_]
     paths = [_path(tree, rows) for tree in trees]
     classes = [tree.value[:, 0].argmax(axis=1) for tree in trees]
-    found = []
+    forests = []
     for leaves in (None, *LEAVES):  # None first: a limit that no tree reaches is not named
         n_nodes = [t.node_count if leaves is None else min(t.node_count, 2 * leaves - 1) for t in trees]
         ends = [np.where(path < n, path, 0).max(axis=0) for path, n in zip(paths, n_nodes, strict=True)]
         votes = [of_tree[end] for of_tree, end in zip(classes, ends, strict=True)]
-        found += [(ForestShape(n, leaves), sum(n_nodes[:n]), majority(votes[:n], n_classes)) for n in TREES]
-    return found
+        forests += [(ForestShape(n, leaves), sum(n_nodes[:n]), majority(votes[:n], n_classes)) for n in TREES]
+    return forests
 
 
 def _path(tree: Any, rows: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -154,9 +154,9 @@ def grow(rows: Rows, seed: int, seconds: float, progress: Callable[[int], None])
         else:
             shape = choose_shape(rows.X_train, rows.y_train, rows.groups_train, seed=seed, n_jobs=-1)
             tuned = shape.new(seed, n_jobs=-1).fit(rows.X_train, rows.y_train)
-            found = replace(_figures(shape, tuned, rows), tuned=True)  # which may be a plain forest
+            best = replace(_figures(shape, tuned, rows), tuned=True)  # which may be a plain forest
             sizes = [one for one in sizes if (one.trees, one.leaves) != (shape.trees, shape.leaves)]
-            sizes.append(found)
+            sizes.append(best)
             price = per_halving(rows.y_train)
     except (ValueError, MemoryError) as error:
         if not sizes:
@@ -182,8 +182,8 @@ def _figures(shape: ForestShape, forest: RandomForestClassifier, rows: Rows) -> 
     """Return the size of a forest, and how right the vote is that runs on the board."""
     n_nodes = int(sum(tree.tree_.node_count for tree in forest.estimators_))
     answers = forest.classes_[exported_vote(forest, rows.X_test)]
-    found = scores(answers, rows.y_test, rows.groups_test)
-    return ForestScores(**vars(found), trees=shape.trees, leaves=shape.leaves, nodes=n_nodes)
+    figures = scores(answers, rows.y_test, rows.groups_test)
+    return ForestScores(**vars(figures), trees=shape.trees, leaves=shape.leaves, nodes=n_nodes)
 
 
 def why_not(rows: Rows) -> str | None:

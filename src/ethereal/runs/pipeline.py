@@ -148,28 +148,23 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     with progress("prune", 1.0, quiet=plan.quiet) as show:
         if n_machines > 1:
             machine = train(X, y).with_feature_names(rows.feature_names)
-        found = for_board(
-            train,
-            machine,
-            X,
-            y,
-            budget=plan.budget,
-            groups=groups,
-            seed=seed,
-            n_jobs=plan.training.jobs,
-            progress=lambda done, total: show(done / total, f"step {done} of {total}"),
-        )
-        model, unknown = found.model.simplify().drop_unused_kernels(), None
+        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed,
+                           n_jobs=plan.training.jobs,
+                           progress=lambda done, total: show(done / total, f"step {done} of {total}"),
+                           )  # fmt: skip
+        model, unknown = chosen.model.simplify().drop_unused_kernels(), None
         if plan.unknown is not None:
-            model, unknown = _calibrate(model, found.point.price, train, rows, plan.unknown, seed)
+            model, unknown = _calibrate(model, chosen.point.price, train, rows, plan.unknown, seed)
     if plan.novelty:
         model = model.with_seen(X, y, groups)
     model.save(folder.path / "model.etm")
     answers = model.with_unknown(None).predict(rows.X_test)
-    beside, curve = neighbours(found.curve, found.point), _spread(found.curve)
-    named = {str(i): point.model for i, point in enumerate(curve)}
-    _save_curve(folder, named | {name: one.point.model for name, one in beside.items()})
-    took = found.point.footprint
+    beside, curve = neighbours(chosen.curve, chosen.point), _spread(chosen.curve)
+    (folder.path / "curve").mkdir(exist_ok=True)
+    models = {str(i): point.model for i, point in enumerate(curve)}
+    for name, each in (models | {name: one.point.model for name, one in beside.items()}).items():
+        each.save(folder.path / "curve" / f"{name}.etm")
+    took = chosen.point.footprint
     bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
     return Pruned(
         **vars(scores(answers, rows.y_test, rows.groups_test)),
@@ -178,8 +173,8 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         teaching=sensor.teaching(model, rows),
         groups_are=rows.groups_are,
         seconds=time.perf_counter() - begin,
-        expected=found.point.accuracy,
-        held_out=found.held_out,
+        expected=chosen.point.accuracy,
+        held_out=chosen.held_out,
         learned_from=len(y),
         clauses=model.n_clauses,
         includes=model.n_includes,
@@ -194,12 +189,6 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     )
 
 
-def _save_curve(folder: RunFolder, models: Mapping[str, Model]) -> None:
-    (folder.path / "curve").mkdir(exist_ok=True)
-    for name, model in models.items():
-        model.save(folder.path / "curve" / f"{name}.etm")
-
-
 def _calibrate(
     model: Model, price: float, train: Train, rows: Rows, wanted: Mapping[str, Any], seed: int
 ) -> tuple[Model, Unknown]:
@@ -212,11 +201,11 @@ def _calibrate(
         learned, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
         return prune_at(machine, learned, others, "votes", price, seed)
 
-    made, found = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
+    made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
     there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes
     right = made.predict(rows.X_test)[there] == rows.y_test[there]
     test = Answered(float(right.mean()) if len(right) else None, float(there.mean()))
-    return made, Unknown(**vars(found), test=test)
+    return made, Unknown(**vars(calibration), test=test)
 
 
 def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
@@ -328,12 +317,12 @@ class _BoardStage:
 
     def _neighbours(self, form: Mapping[str, Any]) -> dict[str, Neighbour]:
         """Return the next smaller and larger model with their flash, in the form of the exported one."""
-        found = {}
+        by_name = {}
         for name, one in self._pruned.neighbours.items():
             costs = self._costs_of(f"curve/{name}", **form)
             if costs is not None:
-                found[name] = replace(one, flash_bytes=costs[0], instructions=costs[1])
-        return found
+                by_name[name] = replace(one, flash_bytes=costs[0], instructions=costs[1])
+        return by_name
 
     def _costs_of(self, name: str, **form: Any) -> tuple[int, float | None] | None:
         """Return flash and mean instructions of a model in its quickest program, or None when none fits.
@@ -351,8 +340,8 @@ class _BoardStage:
         chip = find_target(self._target)
         if chip.isa == "avr" or missing_tools():
             return program.flash_bytes, None
-        found = execute(on_rows(program, self._X), chip)
-        return found.elf.code_bytes + found.elf.table_bytes, float(found.counts.mean())
+        executed = execute(on_rows(program, self._X), chip)
+        return executed.elf.code_bytes + executed.elf.table_bytes, float(executed.counts.mean())
 
     def _forests(self) -> tuple[ForestPoint, ...]:
         """Measure the forests, the largest first."""
@@ -388,13 +377,13 @@ class _BoardStage:
 
 def versions() -> dict[str, str]:
     """Return versions of what a run depends on."""
-    found = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
+    known = {"python": platform.python_version(), "machine": f"{platform.system()} {platform.machine()}"}
     for name in ("ethereal-tm", "numpy", "scikit-learn", *TOOLS):
         try:
-            found[name] = version(name)
+            known[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return known
 
 
 def load_model(folder: RunFolder, name: str) -> Model:

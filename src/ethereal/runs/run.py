@@ -60,8 +60,8 @@ class Run:
             raise ValueError(
                 f"{folder} is not a run. It has no parameters.json. Name one such as runs/digits"
             )
-        found: dict[str, Any] = {kind.STAGE: stages.load(kind) for kind in (Learned, Pruned, Board, Facts)}
-        missing = [stage for stage, result in found.items() if result is None]
+        results: dict[str, Any] = {kind.STAGE: stages.load(kind) for kind in (Learned, Pruned, Board, Facts)}
+        missing = [stage for stage, result in results.items() if result is None]
         if missing:
             raise ValueError(
                 f"{folder} is not a finished run: {', '.join(missing)} missing. Run it again to continue"
@@ -69,11 +69,11 @@ class Run:
         return cls(
             folder=stages.path,
             model=Model.load(stages.path / "model.etm"),
-            learned=found["learn"],
-            pruned=found["prune"],
+            learned=results["learn"],
+            pruned=results["prune"],
             forest=stages.load(Forest, LeftOut) or LeftOut("forest=False was given"),
-            board=found["board"],
-            facts=found["facts"],
+            board=results["board"],
+            facts=results["facts"],
             kernels=stages.load(Kernels),
             is_balanced=bool(parameters.get("balanced")),
         )
@@ -127,13 +127,13 @@ class Run:
         """Return what to do with the files of the folder, and what a smaller or larger model would be."""
         from ethereal.runs.table import beside
 
-        found = {"report.html": "open it: the model runs in the page"}
+        uses = {"report.html": "open it: the model runs in the page"}
         if self.board.exported is not None:
-            found["c/"] = "unsigned label = model_predict(features);"
+            uses["c/"] = "unsigned label = model_predict(features);"
             if self.model.front_end is not None:
-                found["c/"] = "int label = model_push(sample);  /* or -1 */"
-        found["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
-        return {f"{self.folder}/{name}": use for name, use in found.items()} | beside(self)
+                uses["c/"] = "int label = model_push(sample);  /* or -1 */"
+        uses["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
+        return {f"{self.folder}/{name}": use for name, use in uses.items()} | beside(self)
 
     def told(self, width: int | None = None, spelled: Callable[[str], str] = str) -> str:
         """Return the table, and where everything is, for a terminal of so many columns."""
@@ -257,9 +257,9 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     date, rows_are = time.strftime("%Y-%m-%d %H:%M"), "rows" if rows.front_end is None else "windows"
     facts = Facts(settings.command, date, pipeline.versions(), rows.how, rows_are)
     folder.stage(Facts.STAGE, lambda: facts)
-    found = Run.load(folder.path)
-    found.write_report(rows)
-    return found
+    finished = Run.load(folder.path)
+    finished.write_report(rows)
+    return finished
 
 
 def read_rows(settings: Settings) -> Rows:

@@ -90,21 +90,21 @@ def scores(predicted: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None
     )
 
 
-def accuracy_text(found: Scores) -> str:
+def accuracy_text(figures: Scores) -> str:
     """Return the accuracy with both ends of its interval, where there is one.
 
     >>> right = np.arange(1000) >= 31
     >>> accuracy_text(scores(right, np.ones(1000, dtype=bool)))
     '96.9 % (95.6 to 97.8)'
     """
-    text = f"{100 * found.accuracy:.1f} %"
-    if found.interval is None:  # too few groups
+    text = f"{100 * figures.accuracy:.1f} %"
+    if figures.interval is None:  # too few groups
         return text
-    low, high = found.interval
+    low, high = figures.interval
     return f"{text} ({100 * low:.1f} to {100 * high:.1f})"
 
 
-def accuracy_note(found: Scores, rows_are: str, how: str, groups_are: str = "groups") -> str:
+def accuracy_note(figures: Scores, rows_are: str, how: str, groups_are: str = "groups") -> str:
     """Return whose accuracy it is, and what the interval spans.
 
     >>> y = np.ones(300)
@@ -114,26 +114,28 @@ def accuracy_note(found: Scores, rows_are: str, how: str, groups_are: str = "gro
     'Accuracy is that of 300 test rows (20 %, seed 0). In brackets is its 95 % confidence interval.'
     """
     one = groups_are.removesuffix("s")
-    of = "" if found.groups is None else f" of {found.groups} {one if found.groups == 1 else groups_are}"
-    note = f"Accuracy is that of {found.rows:,} {rows_are}{of} ({how})"
-    if found.interval is None:
-        few = found.groups is not None
+    of = (
+        "" if figures.groups is None else f" of {figures.groups} {one if figures.groups == 1 else groups_are}"
+    )
+    note = f"Accuracy is that of {figures.rows:,} {rows_are}{of} ({how})"
+    if figures.interval is None:
+        few = figures.groups is not None
         return f"{note}, too few for an interval ({LEAST_GROUPS} are needed)." if few else f"{note}."
-    over = "" if found.groups is None else f". It is for {groups_are} that were never seen"
+    over = "" if figures.groups is None else f". It is for {groups_are} that were never seen"
     return f"{note}. In brackets is its {100 * LEVEL:.0f} % confidence interval{over}."
 
 
-def weakest(found: Scores) -> tuple[str, float]:
+def weakest(figures: Scores) -> tuple[str, float]:
     """Return the label of the class that is found least, and its recall.
 
     >>> weakest(scores(np.array([1, 1, 1]), np.array([1, 7, 1])))
     ('class 7', 0.0)
     """
-    least = min(found.classes, key=lambda one: one.recall)
+    least = min(figures.classes, key=lambda one: one.recall)
     return class_text(least.label), least.recall
 
 
-def overlooked(found: Scores) -> list[ClassScore]:
+def overlooked(figures: Scores) -> list[ClassScore]:
     """Return the rare classes that are found far less than others, the weakest first.
 
     A class is rare when it has less than half of an even share of the rows.
@@ -142,8 +144,8 @@ def overlooked(found: Scores) -> list[ClassScore]:
     >>> overlooked(scores(np.where(np.arange(1000) < 977, "ok", "fault"), y))
     [ClassScore(label='fault', recall=0.46, rows=50)]
     """
-    few, least = _RARE * found.rows / len(found.classes), _OVERLOOKED * found.accuracy
-    rare = (one for one in found.classes if one.rows < few and one.recall < least)
+    few, least = _RARE * figures.rows / len(figures.classes), _OVERLOOKED * figures.accuracy
+    rare = (one for one in figures.classes if one.rows < few and one.recall < least)
     return sorted((one for one in rare if one.rows * (1 - one.recall) > 1), key=lambda one: one.recall)
 
 

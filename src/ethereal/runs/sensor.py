@@ -49,11 +49,11 @@ def choose_kernels(
         tell(f"bounds: {bounds.instructions:,.0f} instructions from sample to label, {why}. "
              "instructions= sets another.")  # fmt: skip
     folder.stage(Kernels.STAGE, lambda: _choose(rows, bounds, seed))
-    found = folder.load(Kernels)
-    assert found is not None
-    kept = replace(offered, groups=found.groups)
+    choice = folder.load(Kernels)
+    assert choice is not None
+    kept = replace(offered, groups=choice.groups)
     tell(f"kernels: {in_words(kept, offered)}")
-    _check(kept, found.instructions, bounds)
+    _check(kept, choice.instructions, bounds)
     front_end = WindowFeatures.from_front_end(kept)
     return replace(rows, front_end=front_end, feature_names=kept.names), bounds
 
@@ -99,11 +99,11 @@ def offered_and_gains(
     folder: RunFolder, front_end: FrontEnd
 ) -> tuple[FrontEnd, dict[tuple[str, str], float]]:
     """Return all kernels that a run had to choose from, and the accuracy that went with each dropped one."""
-    found = folder.load(Kernels)
-    if found is None:
+    choice = folder.load(Kernels)
+    if choice is None:
         return front_end, {}
-    gains = {(one.kernel, one.source): one.accuracy for one in found.gains}
-    return replace(front_end, groups=found.offered), gains
+    gains = {(one.kernel, one.source): one.accuracy for one in choice.gains}
+    return replace(front_end, groups=choice.offered), gains
 
 
 def per_group(model: Model, rows: Rows) -> tuple[GroupScore, ...]:
@@ -112,11 +112,11 @@ def per_group(model: Model, rows: Rows) -> tuple[GroupScore, ...]:
     if groups is None:
         return ()
     right = model.with_unknown(None).predict(rows.X_test) == rows.y_test
-    found = []
+    scored = []
     for name in np.unique(groups):
         of_group = groups == name
-        found.append(GroupScore(str(name), int(of_group.sum()), float(right[of_group].mean())))
-    return tuple(sorted(found, key=lambda one: one.accuracy)[:MOST_GROUPS])
+        scored.append(GroupScore(str(name), int(of_group.sum()), float(right[of_group].mean())))
+    return tuple(sorted(scored, key=lambda one: one.accuracy)[:MOST_GROUPS])
 
 
 def teaching(model: Model, rows: Rows) -> dict[str, Any] | None:
@@ -175,18 +175,18 @@ def kernel_costs(
     )
 
 
-def cost_table(found: KernelCosts | None) -> dict[str, Any] | None:
+def cost_table(costs: KernelCosts | None) -> dict[str, Any] | None:
     """Return note, columns and rows of the page's table of kernels."""
-    if found is None:
+    if costs is None:
         return None
-    share = "" if found.share is None else f", {100 * found.share:.0f} % of all"
-    rows = [[str(one), f"{one.instructions:,.0f}", f"{one.flash:,}", str(one.uses), ""] for one in found.kept]
-    for one in found.dropped:
+    share = "" if costs.share is None else f", {100 * costs.share:.0f} % of all"
+    rows = [[str(one), f"{one.instructions:,.0f}", f"{one.flash:,}", str(one.uses), ""] for one in costs.kept]
+    for one in costs.dropped:
         lost = "" if one.accuracy is None else f"{100 * one.accuracy:+.1f} points"
         rows.append([f"{one}, dropped", f"+{one.instructions:,.0f}", f"about +{one.flash:,}", "0", lost])
     return {
-        "note": f"The features of a window take {found.instructions:,.0f} instructions{share}, and "
-        f"{found.flash:,} bytes of flash. A line is what its kernel adds to the others. What several "
+        "note": f"The features of a window take {costs.instructions:,.0f} instructions{share}, and "
+        f"{costs.flash:,} bytes of flash. A line is what its kernel adds to the others. What several "
         "share, such as a mean, is in no line. A dropped kernel would add what its line says. Its accuracy "
         "is what a simple model lost when the kernel went, on people or recordings that it had not seen.",
         "columns": ["kernel", "instructions", "bytes of flash", "conditions in rules", "accuracy"],

@@ -177,13 +177,13 @@ def _left_out(reasons: Mapping[str, str]) -> list[str]:
 
 def beside(run: Run) -> dict[str, str]:
     """Return the next smaller and the next larger model, each with the bound that asks for it."""
-    found = {}
+    texts = {}
     for name, one in run.board.neighbours.items():
         size, accuracy = bytes_text(one.flash_bytes or 0), f"{100 * one.accuracy:.1f} %"
         is_useless = name == "larger" and one.more <= 0
         gain = f"not better on {one.rows:,} held-out rows" if is_useless else more_rows(one)
-        found[f"{name}: flash={bound(one.flash_bytes or 0)}"] = f"{size}, {accuracy}: {gain}"
-    return found
+        texts[f"{name}: flash={bound(one.flash_bytes or 0)}"] = f"{size}, {accuracy}: {gain}"
+    return texts
 
 
 def beside_notes(run: Run) -> list[str]:

@@ -78,7 +78,7 @@ def calibrate(
     clf: Any, X: Any, y: ArrayLike, groups: ArrayLike | None, *, categories: Any = None, **wanted: Any
 ) -> tuple[Model, Calibration]:
     """Return the model of a fitted classifier with a margin. Its clones leave the groups out."""
-    from sklearn.base import clone  # those who read a run do without scikit-learn
+    from sklearn.base import clone  # late: a table is refused before scikit-learn is loaded
 
     labels = np.asarray(y)
 

@@ -401,7 +401,7 @@ def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, N
     The answers are counted as they are. Smoothed and made to fall, they would hide that a much larger model
     really is better.
     """
-    found, size = dict[str, Neighbour](), chosen.estimate.bytes
+    beside, size = dict[str, Neighbour](), chosen.estimate.bytes
     smaller = [p for p in curve if p.model.n_clauses and p.estimate.bytes * _APART <= size]
     larger = [p for p in curve if p.estimate.bytes >= _APART * size]
     next_smaller = max(smaller, key=lambda p: p.estimate.bytes, default=None)
@@ -410,5 +410,5 @@ def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, N
         if point is not None and point.held_out is not None and chosen.held_out is not None:
             n, right = len(point.held_out.right), int(point.held_out.right.sum())
             more = right - int(chosen.held_out.right.sum())
-            found[name] = Neighbour(point, n, right, more, noise(point, chosen))
-    return found
+            beside[name] = Neighbour(point, n, right, more, noise(point, chosen))
+    return beside

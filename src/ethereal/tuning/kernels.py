@@ -48,8 +48,8 @@ class Kept:
 
     def fits(self, budget: Budget) -> bool:
         """Whether the budget leaves room for a classifier beside these features."""
-        room = max(_LEAST, _SHARE * budget.instructions) if budget.instructions < math.inf else 0.0
-        needed = self.instructions + room, self.flash + _FLASH, ram_of(self.front_end) + _RAM
+        for_classifier = max(_LEAST, _SHARE * budget.instructions) if budget.instructions < math.inf else 0.0
+        needed = self.instructions + for_classifier, self.flash + _FLASH, ram_of(self.front_end) + _RAM
         return all(map(operator.le, needed, (budget.instructions, budget.flash, budget.ram)))
 
 

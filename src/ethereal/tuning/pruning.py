@@ -137,9 +137,9 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
     which = next((i for i, points in enumerate(by_start) if any(p is last for p in points)), 0)
-    points, own = (given, *by_start[which]), curves[which]
-    found = last.model, chosen.accuracy, chosen.footprint
-    return Pruning(points, own.scale, own.teacher, *found, fronts[which])
+    points, its_curve = (given, *by_start[which]), curves[which]
+    taken = last.model, chosen.accuracy, chosen.footprint
+    return Pruning(points, its_curve.scale, its_curve.teacher, *taken, fronts[which])
 
 
 def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None,

@@ -69,13 +69,13 @@ class Archive:
         """Return the bytes of the one member whose path is `name` or ends in `/name`."""
         if name in self._members:
             return self._read(name)
-        members = [n for n in self._members if n.endswith("/" + name)]
-        if len(members) != 1:
-            what = f"{name} more than once ({', '.join(members[:3])})" if members else f"no file {name}"
+        matches = [n for n in self._members if n.endswith("/" + name)]
+        if len(matches) != 1:
+            what = f"{name} more than once ({', '.join(matches[:3])})" if matches else f"no file {name}"
             some = ", ".join(sorted(self._members)[:5]) or "nothing"
             more = ", ..." if len(self._members) > 5 else "."
             raise DatasetError(f"{self.path}: holds {what}. It has {some}{more}")
-        return self._read(members[0])
+        return self._read(matches[0])
 
     def _add(self, z: zipfile.ZipFile, prefix: str, depth: int) -> None:
         self._zips.append(z)

@@ -31,20 +31,20 @@ def load(name: str, folder: Path, progress: bool | None) -> Dataset:
     source, path = SOURCES[name], _npz(name, folder)
     if not path.exists():
         fetch(name, folder, False, progress)
-    data = read_npz(path, name)
-    unknown = f"{_completeness(data, source)} (judged by its size: the file does not say)"
-    features = data.feature_names or tuple(FEATURES.get(name, ()))
-    if len(features) != data.n_features:
-        features = tuple(f"x{i}" for i in range(data.n_features))
+    dataset = read_npz(path, name)
+    unknown = f"{_completeness(dataset, source)} (judged by its size: the file does not say)"
+    features = dataset.feature_names or tuple(FEATURES.get(name, ()))
+    if len(features) != dataset.n_features:
+        features = tuple(f"x{i}" for i in range(dataset.n_features))
     return replace(
-        data,
-        completeness=data.completeness or unknown,
-        how=data.how or "as marked in the file",
+        dataset,
+        completeness=dataset.completeness or unknown,
+        how=dataset.how or "as marked in the file",
         feature_names=features,
-        class_names=data.class_names or tuple(CLASSES[name]),
+        class_names=dataset.class_names or tuple(CLASSES[name]),
         licence=source.licence,
         citation=source.citation,
-        image_shape=source.image_shape if data.n_features == source.features else None,
+        image_shape=source.image_shape if dataset.n_features == source.features else None,
     )
 
 
@@ -123,9 +123,9 @@ def _completeness_of(path: Path, source: PublishedSource) -> str:
         return "damaged"
 
 
-def _completeness(data: Dataset, source: PublishedSource) -> str:
-    n_classes = len(np.unique(data.y))
-    return _compared(len(data.y), data.n_features, n_classes, data.X.dtype == np.bool_, source)
+def _completeness(dataset: Dataset, source: PublishedSource) -> str:
+    n_classes = len(np.unique(dataset.y))
+    return _compared(len(dataset.y), dataset.n_features, n_classes, dataset.X.dtype == np.bool_, source)
 
 
 def _compared(rows: int, features: int, classes: int, is_boolean: bool, source: PublishedSource) -> str:

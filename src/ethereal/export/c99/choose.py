@@ -105,8 +105,8 @@ def chosen(
 ) -> Program:
     """Return the program of `choose`, from options that are complete, and what the model kept of them."""
     chip, layout = find_target(options.target), options.layout
-    room = chip.room(platform)
-    limit = room.flash_bytes if options.flash is None else options.flash
+    memory = chip.memory_left(platform)
+    limit = memory.flash_bytes if options.flash is None else options.flash
     several = replace(options, single_header=False)  # one header is not compiled alone
     for each in PARTS:
         model = each.prepared(model, options)
@@ -121,7 +121,7 @@ def chosen(
             refused = error
             continue
         needed = program.ram_bytes + program.costs.stack_bytes + _sketch_bytes(program, platform)
-        lacks_ram = layout == "auto" and not is_last and needed > room.ram_bytes
+        lacks_ram = layout == "auto" and not is_last and needed > memory.ram_bytes
         # Its own layout was measured within its own bound. Without a compiler that cannot be seen again.
         is_known = kept is not None and kept.keeps_layout and not takes.is_measured
         if (takes.bytes <= limit or is_known) and not lacks_ram:
@@ -159,7 +159,7 @@ def _sketch_bytes(program: Program, platform: str) -> int:
 
 def _check_sketch(program: Program, chip: Target, platform: str) -> None:
     """Refuse a model whose rows alone exceed the RAM that Arduino's core leaves."""
-    needed, left = program.ram_bytes + _sketch_bytes(program, platform), chip.room(platform).ram_bytes
+    needed, left = program.ram_bytes + _sketch_bytes(program, platform), chip.memory_left(platform).ram_bytes
     if platform == "arduino" and needed > left:
         raise ModelTooLarge(
             f"A row of {program.model.n_features} features and the model's variables take {needed} bytes of "

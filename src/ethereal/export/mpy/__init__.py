@@ -256,7 +256,7 @@ def _package(*files: str) -> str:
 
 
 def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) -> str:
-    labels, own = model.classes.tolist(), model.front_end
+    labels, front_end = model.classes.tolist(), model.front_end
     facts = {
         "name": name,
         "code": code,
@@ -269,10 +269,10 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
         "features": "\n".join(f"{f}. {code_span(text)}" for f, text in enumerate(model.input_names)),
         "windows": "",
     }
-    if own is not None:
-        rate = "" if own.rate is None else f", {own.rate:g} a second"
-        more = {"axes": ", ".join(map(code_span, own.axes)), "rate": rate}
-        more |= {"name": name, "hop": str(own.hop), "window": str(own.window)}
+    if front_end is not None:
+        rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
+        more = {"axes": ", ".join(map(code_span, front_end.axes)), "rate": rate}
+        more |= {"name": name, "hop": str(front_end.hop), "window": str(front_end.window)}
         facts["windows"] = filled(read("mpy/runtime/WINDOWS.md"), more)
     return filled(read("mpy/runtime/README.md") + (read("mpy/runtime/LEARN.md") if learns else ""), facts)
 
@@ -364,8 +364,8 @@ def golden_windows(front_end: FrontEnd, tables: bytes, rows: ArrayLike | None) -
 
 def _kernels(front_end: FrontEnd) -> str:
     """Return the functions of kernels.upy that a front end needs, and the table of its kernels."""
-    found = re.finditer(r"(?ms)^def (\w+)\(.*?(?=^def |\Z)", piece("kernels"))
-    functions = {match[1]: match[0] for match in found}
+    matches = re.finditer(r"(?ms)^def (\w+)\(.*?(?=^def |\Z)", piece("kernels"))
+    functions = {match[1]: match[0] for match in matches}
     used = sorted({kernel for kernel, _ in front_end.groups}, key=lambda name: KERNELS[name].code)
     wanted, queue = set[str](), [*used, "average", "magnitude"]
     while queue:

@@ -60,11 +60,11 @@ def _against(
     best = max((one.accuracy for one in board.curve), default=0.0)
     shown = [one for one in board.curve if one.accuracy > best - _FAR_BELOW]
     series: dict[str, Sequence[CurvePoint]] = {"ethereal, pruned": shown, "forest": board.forests}
-    found = {
+    by_model = {
         name: sorted((x, 100 * one.accuracy) for one in models if (x := cost(one)) is not None)
         for name, models in series.items()
     }
-    return {name: points for name, points in found.items() if points}
+    return {name: points for name, points in by_model.items() if points}
 
 
 def _this(run: Run) -> dict[str, tuple[float, float]]:

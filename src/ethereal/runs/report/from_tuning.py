@@ -25,12 +25,12 @@ from ethereal.tuning.storage import Trial
 _MOST_TRIALS = 200
 
 
-def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
+def report_of(tuned: Tuning, rows: Rows, out: Path, command: str) -> Report:
     """Return what the page of a search shows. Without test rows it shows training rows, and says so."""
     typed = shlex.quote(str(out))
     is_tested = len(rows.y_test) > 0
     X, y = (rows.X_test, rows.y_test) if is_tested else (rows.X_train, rows.y_train)
-    took, found_scores = found.footprint, scores(found.model.predict(X), y, rows.groups_test)
+    took, found_scores = tuned.footprint, scores(tuned.model.predict(X), y, rows.groups_test)
     if not is_tested:
         found_scores = replace(found_scores, interval=None)  # rows that were learned tell nothing of others
     kind = "test" if is_tested else "training"
@@ -39,14 +39,14 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
     form = f"--to c --layout {took.layout}"
     if took.clause_bytes is not None:
         form = f"{form} --clause-bytes {took.clause_bytes}"
-    instructions = found.budget.instructions
+    instructions = tuned.budget.instructions
     most = {} if math.isinf(instructions) else {"instructions": f"{instructions:g}"}
     return Report(
         title=rows.name,
-        subtitle=f"tuned for {_bounds(found.budget)}, {len(rows.X_train):,} training rows, "
+        subtitle=f"tuned for {_bounds(tuned.budget)}, {len(rows.X_train):,} training rows, "
         f"{len(rows.X_test):,} test rows ({rows.how})",
-        model=found.model,
-        X_test=features_of(found.model, X),
+        model=tuned.model,
+        X_test=features_of(tuned.model, X),
         y_test=y,
         rows_are=kind,
         command=f"{command}, {date}",
@@ -62,30 +62,30 @@ def report_of(found: Tuning, rows: Rows, out: Path, command: str) -> Report:
             "notes": [
                 f"Weakest class: {name}. {100 * recall:.1f} % of its rows are found.",
                 accuracy_note(found_scores, f"{kind} rows", rows.how, rows.groups_are),
-                *_notes(found),
+                *_notes(tuned),
             ],
         },
         search={
-            "note": f"{len(found.trials)} trials in {found.seconds:.0f} s, "
-            f"{sum(t.fits for t in found.trials)} within the budget. First come those that no "
+            "note": f"{len(tuned.trials)} trials in {tuned.seconds:.0f} s, "
+            f"{sum(t.fits for t in tuned.trials)} within the budget. First come those that no "
             "other beats. The model of the page learned from all training rows with the setup of the first.",
             "columns": list(COLUMNS),
-            "rows": [cells(trial) for trial in _ordered(found)[:_MOST_TRIALS]],
+            "rows": [cells(trial) for trial in _ordered(tuned)[:_MOST_TRIALS]],
         },
         snippets=[("C, on a board", f"ethereal export {typed} {form}"), ("Command line", words_to_use(out))],
-        facts={"command": command, "date": date, "setup": found.setup.describe(), "study": found.study}
+        facts={"command": command, "date": date, "setup": tuned.setup.describe(), "study": tuned.study}
         | most,
         image_shape=rows.image_shape,
     )
 
 
-def _notes(found: Tuning) -> list[str]:
+def _notes(tuned: Tuning) -> list[str]:
     """Return how the choice was made, and which kernels of windows are left."""
-    front_end, chosen = found.model.front_end, found.kernels
+    front_end, chosen = tuned.model.front_end, tuned.kernels
     kernels = [] if front_end is None or chosen is None else [in_words(front_end, chosen.offered)]
-    checked = CHECKED_NOTHING if found.check is None else found.check.describe(found.is_trials)
+    checked = CHECKED_NOTHING if tuned.check is None else tuned.check.describe(tuned.is_trials)
     return [
-        f"The choice was made by validation rows, of which {100 * found.accuracy:.2f} % were right.",
+        f"The choice was made by validation rows, of which {100 * tuned.accuracy:.2f} % were right.",
         "Flash has all code. Instructions are those of the most expensive row.",
         *(f"Kernels: {text}." for text in kernels),
         f"Check: {checked}.",
@@ -102,7 +102,7 @@ def _bounds(budget: Budget) -> str:
     return f"{budget.target}{' with ' if given else ''}{' and '.join(given)}"
 
 
-def _ordered(found: Tuning) -> Sequence[Trial]:
+def _ordered(tuned: Tuning) -> Sequence[Trial]:
     """Return the trials of the front, then the others."""
-    front = {trial.number for trial in found.front}
-    return [*found.front, *(trial for trial in found.trials if trial.number not in front)]
+    front = {trial.number for trial in tuned.front}
+    return [*tuned.front, *(trial for trial in tuned.trials if trial.number not in front)]

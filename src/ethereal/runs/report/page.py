@@ -182,11 +182,11 @@ def _range(column: NDArray[Any], thresholds: NDArray[np.float64]) -> tuple[float
     if len(values) == 0:
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
-    room = (high - low) * 0.02 or 1.0
+    margin = (high - low) * 0.02 or 1.0
     if len(thresholds) and high <= thresholds.max():
-        high += room
-    if len(thresholds) and low > thresholds.min() - room:
-        low = min(low, float(thresholds.min()) - room) if low >= thresholds.min() else low
+        high += margin
+    if len(thresholds) and low > thresholds.min() - margin:
+        low = min(low, float(thresholds.min()) - margin) if low >= thresholds.min() else low
     return low, high
 
 
