@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from ethereal import Model, WindowFeatures
 from ethereal.export import choose, make_program
-from ethereal.export.c99.layouts import fast
+from ethereal.export.c99.layouts import LAYOUTS, fast
 from ethereal.export.c99.program import Program
 from ethereal.export.projects.writer import project_files
 from ethereal.model.output import checks_of
@@ -246,7 +246,7 @@ def _every_row(model: Model, X: Any, n_rows: int = 4000) -> Any:
 
 
 def _rows() -> Iterator[Case]:
-    for layout in ("compact", "sliced", "redress", "straight", "fast"):
+    for layout in LAYOUTS:
         for kind in KINDS:
             model, X = _random(kind)
             if layout == "straight" and kind in ("long", "silent class"):

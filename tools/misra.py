@@ -19,11 +19,10 @@ from pathlib import Path
 
 from ethereal import Model
 from ethereal.export import make_program
+from ethereal.export.c99.layouts import LAYOUTS
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from random_models import random_model
-
-LAYOUTS = ("fast", "sliced", "compact", "redress", "straight")
 
 
 def findings(model: Model, layout: str) -> set[tuple[str, str]]:

@@ -297,7 +297,7 @@ def test_bad_input_is_refused(tmp_path: Path) -> None:
         export.c(model, tmp_path / "x", name="while")
     with pytest.raises(
         ValueError,
-        match=r"layout is 'quick'\. It must be one of compact, fast, straight, sliced, redress or auto",
+        match=rf"layout is 'quick'\. It must be one of {', '.join(LAYOUTS)} or auto",
     ):
         export.c(model, tmp_path / "x", layout="quick")  # type: ignore[arg-type]
     with pytest.raises(

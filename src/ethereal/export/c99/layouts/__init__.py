@@ -48,8 +48,9 @@ class Plan:
 class CLayout:
     """A way to lay out the C.
 
-    Its folder holds the function `plan` and its runtime header NAME.h. A layout that takes 32 rows per call
-    has the templates predict.c.in and batch.c.in too, and one without rows has model.c.in.
+    Its folder holds the function `plan` and its runtime header NAME.h, unless `headers` names others. A
+    layout that takes 32 rows per call has the templates predict.c.in and batch.c.in too, and one without rows
+    has model.c.in.
     """
 
     name: str
