@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -14,15 +15,15 @@ from numpy.typing import NDArray
 from ethereal.features.front_end import FrontEnd, plain_words
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ANSWERS)  # of which it shows the features
+SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ALL_ANSWERS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,12 @@ _PARTS = ("page.html", "page.css", "live.js", "charts.js", "page.js")
 def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
-    labels = model.classes.tolist()
-    y = class_codes(report.y_test, model.classes)
-    predicted = model.output.codes(model.class_sums(X))
+    counts: list[list[int]] | None = None
+    if model.is_number:
+        y, predicted = np.asarray(report.y_test, dtype=np.float64), model.predict(X)
+    else:
+        y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
+        counts = confusion_counts(y, predicted, model.n_classes, model.output.n_answers)
     return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
         "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
         "history": {
@@ -108,12 +112,12 @@ def _payload(report: Report) -> dict[str, Any]:
         "sizes": _series(report.sizes),
         "speeds": _series(report.speeds),
         "this": {name: list(map(float, point)) for name, point in report.this.items()},
-        "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
+        "confusion": None if counts is None else {"counts": counts},
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
         "model": _model(model, X),
         "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
-        "rows": _rows(X, y, predicted),
+        "rows": _rows(X, y, predicted, is_number=model.is_number),
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
@@ -155,7 +159,8 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
             }
         )
     return {
-        "classes": model.classes.tolist(),
+        "classes": model.output.columns if model.is_number else model.classes.tolist(),
+        **({"number": _of_number(model.output)} if isinstance(model.output, Number) else {}),
         "margin": model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
         "n_booleans": model.n_booleans,
         "precision": feature_map.precision,
@@ -167,6 +172,11 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "fires_of": len(X),
         "rules": rules,
     }
+
+
+def _of_number(number: Number) -> dict[str, Any]:
+    """Return how the page makes the number of a sum, and writes it."""
+    return number.as_dict() | {"digits": max(0, math.ceil(-math.log10(number.scale)))}
 
 
 def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:
@@ -204,10 +214,14 @@ def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
     return np.where(np.isnan(middle), 0.0, middle)
 
 
-def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
-    known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+def _rows(
+    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], *, is_number: bool
+) -> list[dict[str, Any]]:
+    """Return some rows with what is true and what is predicted: numbers, or the numbers of classes."""
+    is_known, of = (np.isfinite(y), float) if is_number else (y >= 0, int)
+    known = np.flatnonzero(is_known)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": int(y[i]), "predicted": int(predicted[i])}
+        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": of(y[i]), "predicted": of(predicted[i])}
         for i in known
     ]
 
