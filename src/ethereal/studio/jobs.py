@@ -79,7 +79,7 @@ class Job:
         write_text(self.folder / "cancel", "")
         if self.state != "running" or (pid := self._pid()) is None:
             return
-        if _IS_WINDOWS:
+        if sys.platform == "win32":
             os.kill(pid, signal.CTRL_BREAK_EVENT)
         else:
             os.killpg(pid, signal.SIGINT)
@@ -108,7 +108,7 @@ def start(jobs: Path, project: Path, words: Sequence[str], parameters: Mapping[s
     asked = {"words": list(words), "parameters": dict(parameters), "begun": begun, "cwd": str(project)}
     write_text(folder / "job.json", json.dumps(asked))
     flags: dict[str, Any] = {"start_new_session": True}
-    if _IS_WINDOWS:
+    if sys.platform == "win32":
         flags = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
     process = subprocess.Popen(
         [sys.executable, "-m", "ethereal.studio.jobs", str(folder)],

@@ -79,16 +79,19 @@ class Project:
                         return
                     yield path
 
-    def place_for(self, name: str) -> Path:
-        """Return where an uploaded file goes. Its name must be that of a table, and not be taken."""
+    def place_for(self, name: str, *, is_recording: bool = False) -> Path:
+        """Return where an uploaded file goes. Its name must be that of a table, and not be taken.
+
+        A recording may be a wav file, and its place is below.
+        """
         if not name or _UNSAFE.search(name) or name.startswith(".") or _RESERVED.fullmatch(name):
             raise Refused(f"{name!r} cannot be the name of a file. Rename it, then drop it again.")
         if len(name.encode()) > 200:
             raise Refused("The name of the file is too long. Give it one of at most 200 bytes.")
-        path = self.folder / name
-        if path.suffix.lower() not in TABLES:
-            raise Refused(f"{name!r} is not a table. Tables end in {', '.join(TABLES)}.")
-        if path.exists():
+        path, known = self.folder.resolve() / name, (*TABLES, ".wav") if is_recording else TABLES
+        if path.suffix.lower() not in known:
+            raise Refused(f"{name!r} is not read here. Files end in {', '.join(known)}.")
+        if path.exists() and not is_recording:
             raise Refused(f"{name!r} is in the folder already. Rename the new one, then drop it again.")
         return path
 
@@ -161,6 +164,7 @@ def _summary(run: Run) -> dict[str, Any]:
         "curve": [[one.flash_bytes, one.accuracy, one.instructions] for one in board.curve],
         "forests": [[one.flash_bytes, one.accuracy, one.instructions] for one in board.forests],
         "target": board.target,
+        "windows": run.model.front_end is not None,
         "classes": [
             {"label": str(one.label), "found": one.recall, "rows": one.rows} for one in run.pruned.classes
         ],

@@ -1,7 +1,7 @@
 """The local server behind the page. It refuses whoever does not have the token of this studio.
 
-Only loopback is served, and only under its own names, so that no page from elsewhere reaches it by a name that
-leads here. Every request carries the token. There are no cookies.
+Only loopback is served, and only under its own names, so that no page from elsewhere reaches it by a name
+that leads here. Every request carries the token. There are no cookies.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from starlette.routing import Route
 
 from ethereal.base.checks import DoesNotFit
 from ethereal.chips.targets import TARGETS
+from ethereal.model import Model
 from ethereal.runs.options import Settings
 from ethereal.runs.run import read_all_rows
-from ethereal.studio import jobs
+from ethereal.studio import jobs, recordings
 from ethereal.studio.project import MOST_UPLOAD, Project, Refused, Summaries
 from ethereal.studio.tables import Tables
 
@@ -43,7 +44,8 @@ _ASKED: dict[str, type | tuple[type, ...]] = {
 }  # fmt: skip
 _PAGE_POLICY = (
     "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; "
-    "frame-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "frame-src 'self'; media-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
 )
 # A report has names of other people's tables in it. It runs by itself and reaches nothing.
 _REPORT_POLICY = (
@@ -61,6 +63,11 @@ class Studio:
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     tables: Tables = field(default_factory=Tables)
     summaries: Summaries = field(default_factory=Summaries)
+    listener: recordings.Listener = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Be ready to listen to a board."""
+        self.listener = recordings.Listener(self.project)
 
     @property
     def address(self) -> str:
@@ -110,12 +117,20 @@ def application(studio: Studio) -> ASGIApp:
         Route("/api/table", _answers(studio, _table)),
         Route("/api/histogram", _answers(studio, _histogram)),
         Route("/api/points", _answers(studio, _points)),
+        Route("/api/recordings", _answers(studio, _recordings)),
+        Route("/api/signal", _answers(studio, _signal)),
+        Route("/api/answers", _answers(studio, _answered)),
+        Route("/api/heard", _answers(studio, _heard)),
+        Route("/api/listen", _answers(studio, _listen), methods=["POST"]),
+        Route("/api/unlisten", _answers(studio, _unlisten), methods=["POST"]),
+        Route("/api/cut", _answers(studio, _cut), methods=["POST"]),
         Route("/api/split", _answers(studio, _split), methods=["POST"]),
         Route("/api/command", _answers(studio, _command), methods=["POST"]),
         Route("/api/runs", _answers(studio, _runs)),
         Route("/api/start", _answers(studio, _start), methods=["POST"]),
         Route("/api/cancel", _answers(studio, _cancel), methods=["POST"]),
         Route("/api/upload", _upload(studio), methods=["POST"]),
+        Route("/sound/{name:path}", _sound(studio)),
         Route("/runs/{name}/report.html", _report(studio)),
         Route("/runs/{name}/{part}.zip", _zip(studio)),
     ]
@@ -215,7 +230,9 @@ async def _asked(request: Request) -> dict[str, Any]:
 def _page(studio: Studio) -> Handler:
     async def handler(request: Request) -> Response:
         folder, nonce = files("ethereal.studio") / "page", secrets.token_urlsafe(16)
-        texts = {name: (folder / name).read_text("utf-8") for name in ("studio.html", "studio.css", "studio.js")}
+        texts = {
+            name: (folder / name).read_text("utf-8") for name in ("studio.html", "studio.css", "studio.js")
+        }
         page = texts["studio.html"].replace("@nonce@", nonce)
         page = page.replace("/* style */", texts["studio.css"]).replace("/* script */", texts["studio.js"])
         return HTMLResponse(page, headers={"content-security-policy": _PAGE_POLICY.format(nonce=nonce)})
@@ -225,7 +242,13 @@ def _page(studio: Studio) -> Handler:
 
 def _project(studio: Studio, asked: dict[str, Any]) -> Any:
     targets = [
-        {"name": one.name, "chip": one.chip, "flash": one.flash_bytes, "ram": one.ram_bytes, "hertz": one.clock_hz}
+        {
+            "name": one.name,
+            "chip": one.chip,
+            "flash": one.flash_bytes,
+            "ram": one.ram_bytes,
+            "hertz": one.clock_hz,
+        }
         for one in TARGETS.values()
         if one.isa != "avr"
     ]
@@ -233,6 +256,8 @@ def _project(studio: Studio, asked: dict[str, Any]) -> Any:
         "folder": studio.project.folder.name,
         "path": str(studio.project.folder),
         "sources": studio.project.sources(),
+        "recordings": recordings.folders(studio.project),
+        "ports": recordings.ports(),
         "targets": targets,
     }
 
@@ -259,6 +284,45 @@ def _points(studio: Studio, asked: dict[str, Any]) -> Any:
     return _shown(studio, asked).points(asked["x"], asked["y"], asked.get("label") or None)
 
 
+def _recordings(studio: Studio, asked: dict[str, Any]) -> Any:
+    return recordings.listed(studio.project, asked["source"])
+
+
+def _signal(studio: Studio, asked: dict[str, Any]) -> Any:
+    first, end = int(asked.get("first", 0)), int(asked.get("end", 0))
+    return recordings.signal(studio.project, asked["name"], first, end)
+
+
+def _answered(studio: Studio, asked: dict[str, Any]) -> Any:
+    return recordings.answers_on(studio.project, _model(studio, asked["run"]), asked["name"])
+
+
+def _model(studio: Studio, run: str) -> Model:
+    return Model.load(studio.project.run_folder(run).path / "model.etm")
+
+
+def _cut(studio: Studio, asked: dict[str, Any]) -> Any:
+    return {"name": recordings.cut(studio.project, asked)}
+
+
+def _listen(studio: Studio, asked: dict[str, Any]) -> Any:
+    model = _model(studio, asked["run"]) if asked.get("run") else None
+    words = {name: asked.get(name, "") for name in ("port", "folder", "label", "group")}
+    if not all(isinstance(word, str) for word in words.values()):
+        raise Refused("port, folder, label and group are texts.")
+    studio.listener.begin(**words, model=model)
+    return {}
+
+
+def _unlisten(studio: Studio, asked: dict[str, Any]) -> Any:
+    studio.listener.end()
+    return studio.listener.now()
+
+
+def _heard(studio: Studio, asked: dict[str, Any]) -> Any:
+    return studio.listener.now()
+
+
 def _split(studio: Studio, asked: dict[str, Any]) -> Any:
     """Return how many rows of each class are learned from and tested, and which groups are in the test."""
     import numpy as np
@@ -267,7 +331,11 @@ def _split(studio: Studio, asked: dict[str, Any]) -> Any:
     rows = read_all_rows(settings)
     labels = np.unique(rows.y)
     counts = [
-        {"label": str(one), "learn": int((rows.y_train == one).sum()), "test": int((rows.y_test == one).sum())}
+        {
+            "label": str(one),
+            "learn": int((rows.y_train == one).sum()),
+            "test": int((rows.y_test == one).sum()),
+        }
         for one in labels.tolist()
     ]
     tested = [] if rows.groups_test is None else np.unique(rows.groups_test).astype(str).tolist()
@@ -357,7 +425,11 @@ def _upload(studio: Studio) -> Handler:
         """Write the body to a file as it comes. It gets its name when it is whole."""
         part: Path | None = None
         try:
-            path = studio.project.place_for(request.query_params.get("name", ""))
+            asked = request.query_params
+            path = studio.project.place_for(asked.get("name", ""), is_recording="label" in asked)
+            if "label" in asked:
+                where = asked.get("folder", ""), asked["label"], asked.get("group", ""), path.name
+                path = recordings.place(studio.project, *where)
             studio.project.own.mkdir(exist_ok=True)
             part, size = studio.project.own / f"upload-{secrets.token_hex(8)}", 0
             with open(part, "xb") as file:
@@ -366,7 +438,7 @@ def _upload(studio: Studio) -> Handler:
                         raise Refused(f"{path.name} is too large. Copy it into the folder of the project.")
                     await run_in_threadpool(file.write, piece)
             os.link(part, path)  # refuses a name that was taken in the meantime
-            return JSONResponse({"name": path.name})
+            return JSONResponse({"name": path.relative_to(studio.project.folder.resolve()).as_posix()})
         except FileExistsError:
             return _trouble("A file of this name is in the folder already.")
         except (ValueError, OSError) as error:
@@ -393,6 +465,19 @@ def _report(studio: Studio) -> Handler:
     return handler
 
 
+def _sound(studio: Studio) -> Handler:
+    async def handler(request: Request) -> Response:
+        try:
+            path = studio.project.inside(request.path_params["name"])
+            if path.suffix.lower() != ".wav" or not path.is_file():
+                raise Refused("There is no such sound.")
+        except (ValueError, OSError) as error:
+            return _trouble(_said(error), 404)
+        return FileResponse(path, media_type="audio/wav")
+
+    return handler
+
+
 def _zip(studio: Studio) -> Handler:
     async def handler(request: Request) -> Response:
         name, part = request.path_params["name"], request.path_params["part"]
@@ -408,5 +493,3 @@ def _zip(studio: Studio) -> Handler:
 
 def _plain(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
-
-

@@ -43,7 +43,12 @@ class Column:
         """Return what the page lists."""
         there = self.values[~is_missing(self.values)]
         different = len(set(there.tolist()))
-        some = {"name": self.name, "kind": self.kind, "remark": self.remark, "role": self.role}
+        some: dict[str, Any] = {
+            "name": self.name,
+            "kind": self.kind,
+            "remark": self.remark,
+            "role": self.role,
+        }
         some |= {"missing": self.missing, "different": different}
         if self.kind == "number" and len(there):
             some |= {"least": float(there.min()), "most": float(there.max())}
@@ -148,7 +153,9 @@ class Tables:
         self._kept: dict[tuple[Any, ...], Shown] = {}
         self._lock = threading.Lock()
 
-    def of(self, path: Path, *, header: bool = True, encoding: str | None = None, decimal: str = ".") -> Shown:
+    def of(
+        self, path: Path, *, header: bool = True, encoding: str | None = None, decimal: str = "."
+    ) -> Shown:
         """Return the first rows of a table. What cannot be read raises `TableError`."""
         about = path.stat()
         key = path, about.st_mtime_ns, about.st_size, header, encoding, decimal
