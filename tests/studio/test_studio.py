@@ -4,14 +4,12 @@ import io
 import json
 import os
 import random
-import signal
 import subprocess
 import sys
 import threading
 import time
 import urllib.error
 import urllib.request
-import wave
 import zipfile
 from pathlib import Path
 
@@ -24,24 +22,7 @@ from ethereal.studio import jobs
 from ethereal.studio.project import Project, Refused
 from ethereal.studio.server import Studio
 from ethereal.studio.tables import MOST_ROWS, Tables
-
-ODD = """name [kg],grün & <b>,day,id,constant,gap,mood
-1.5,red,2026-01-01,a1,7,,good
-2.5,blue,2026-01-02,a2,7,3,bad
-"""
-
-
-def odd_table(path, rows=120, seed=0):
-    """A table with text, dates, ids, a constant, gaps and names that are no identifiers."""
-    rng = np.random.default_rng(seed)
-    lines = ["name [kg],grün & <b>,day,id,constant,gap,mood"]
-    for i in range(rows):
-        weight, colour = rng.normal(20, 3), rng.choice(["red", "blue", "dark red"])
-        mood = "good" if weight + 2 * (colour == "red") > 21 else "bad"
-        gap = "" if rng.random() < 0.1 else f"{rng.normal():.2f}"
-        lines.append(f"{weight:.2f},{colour},2026-01-{1 + i % 28:02},a{i},7,{gap},{mood}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+from studios import odd_table, sound, started, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -54,45 +35,6 @@ def served(tmp_path_factory):
     (tmp_path_factory.getbasetemp() / "secret.csv").write_text("a,y\n1,2\n")
     with started(folder) as studio:
         yield studio
-
-
-class started:
-    """A studio in a process of its own."""
-
-    def __init__(self, folder):
-        self.folder = folder
-
-    def __enter__(self):
-        environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "ethereal", "studio", str(self.folder), "--no-open"],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment,
-        )  # fmt: skip
-        lines = [self.process.stdout.readline() for _ in range(3)]
-        assert "Ctrl-C" in lines[-1], lines
-        self.address = lines[1].strip()
-        self.base, self.token = self.address.split("?token=")
-        return self
-
-    def __exit__(self, *_):
-        self.process.send_signal(signal.SIGINT)
-        self.process.wait(30)
-        self.process.stdout.close()
-
-    def ask(self, path, body=None, *, headers=None, method=None, raw=False):
-        """The status and the answer to a request, with the token and this page's origin unless told otherwise."""
-        origin = self.base.rstrip("/")
-        usual = {"x-ethereal-token": self.token, **({} if body is None else {"origin": origin})}
-        request = urllib.request.Request(
-            self.base + path, data=body if isinstance(body, bytes | None) else json.dumps(body).encode(),
-            headers=usual if headers is None else headers, method=method,
-        )  # fmt: skip
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                status, content = answer.status, answer.read()
-        except urllib.error.HTTPError as error:
-            status, content = error.code, error.read()
-        return status, content if raw else json.loads(content)
 
 
 def test_a_table_is_shown_as_the_reader_takes_it(served):
@@ -165,8 +107,11 @@ def test_an_upload_gets_its_name_when_it_is_whole(served):
     assert not list((served.folder / ".studio").glob("upload-*"))
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x.csv", "a/b.csv", "a\\b.csv", ".x.csv", "con.csv", "x.exe",
-                                  "x.csv\x00", "\x1b[31m.csv", "n" * 300 + ".csv", "runs", "C:x.csv"])  # fmt: skip
+BAD_NAMES = ["", ".", "..", "../x.csv", "a/b.csv", "a\\b.csv", ".x.csv", "con.csv", "x.exe", "x.csv\x00"]
+BAD_NAMES += ["\x1b[31m.csv", "n" * 300 + ".csv", "runs", "C:x.csv"]
+
+
+@pytest.mark.parametrize("name", BAD_NAMES)
 def test_a_file_cannot_be_called_anything(served, name):
     before = sorted(served.folder.rglob("*"))
     status, _ = served.ask("api/upload?name=" + urllib.request.quote(name, safe=""), b"a,b\n1,2\n")
@@ -176,10 +121,23 @@ def test_a_file_cannot_be_called_anything(served, name):
 
 def test_nobody_gets_in_without_token_host_and_origin(served):
     """Two hundred requests that are not ours: none is answered, and the studio is still there."""
-    rng, own = random.Random(0), served.base.rstrip("/")
+    rng, origin = random.Random(0), served.base.rstrip("/")
     tokens = ["", "x", served.token[:-1], served.token + "a", served.token.swapcase(), "\xe9", "null"]
-    hosts = ["example.org", "127.0.0.1", "localhost", f"evil.localhost:{own.rsplit(':')[-1]}", "[::1]:80", ""]
-    origins = ["http://example.org", "null", "https://127.0.0.1", own + ".example.org", "http://127.0.0.1:1"]
+    hosts = [
+        "example.org",
+        "127.0.0.1",
+        "localhost",
+        f"evil.localhost:{origin.rsplit(':')[-1]}",
+        "[::1]:80",
+        "",
+    ]
+    origins = [
+        "http://example.org",
+        "null",
+        "https://127.0.0.1",
+        origin + ".example.org",
+        "http://127.0.0.1:1",
+    ]
     paths = [
         "",
         "api/project",
@@ -192,7 +150,7 @@ def test_nobody_gets_in_without_token_host_and_origin(served):
     posts = ["api/start", "api/command", "api/upload?name=x.csv", "api/cut", "api/listen", "api/cancel"]
     before = sorted(served.folder.rglob("*"))
     for i in range(200):
-        headers = {"x-ethereal-token": served.token, "origin": own}
+        headers = {"x-ethereal-token": served.token, "origin": origin}
         kind = i % 3
         if kind == 0:
             headers["x-ethereal-token"] = rng.choice(tokens)
@@ -212,8 +170,9 @@ def test_nobody_gets_in_without_token_host_and_origin(served):
 
 def test_requests_that_are_ours_but_odd_do_no_harm(served):
     rng = random.Random(1)
-    names = ["../secret.csv", "/etc/passwd", "..%2f..%2fetc%2fpasswd", ".studio/address", "below/../../secret.csv",
-             "%00", "a" * 5000, "runs/../.studio/address", "//etc/passwd", "~", "C:\\x"]  # fmt: skip
+    names = ["../secret.csv", "/etc/passwd", "..%2f..%2fetc%2fpasswd", ".studio/address",
+             "below/../../secret.csv", "%00", "a" * 5000, "runs/../.studio/address", "//etc/passwd", "~",
+             "C:\\x"]  # fmt: skip
     get = [
         "api/table?source=",
         "api/recordings?source=",
@@ -257,15 +216,6 @@ def test_a_second_studio_on_the_folder_says_where_the_first_is(served):
     )  # fmt: skip
     assert other.returncode == 1
     assert served.address in other.stderr
-
-
-def wait_for(what, seconds=120):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if (result := what()) is not None:
-            return result
-        time.sleep(0.2)
-    raise AssertionError("nothing came of it")
 
 
 QUICK = {"source": "odd.csv", "label": "mood", "drop": ["day", "id"], "quick": True}
@@ -332,7 +282,7 @@ def test_cancelled_runs_keep_their_stages(tmp_path):
     time.sleep(0.5)
     job.cancel()
     assert wait_for(lambda: job.state if job.state != "running" else None) == "cancelled"
-    assert [one.folder for one in jobs.found(studio.jobs)] == [job.folder]
+    assert [one.folder for one in jobs.all_jobs(studio.jobs)] == [job.folder]
     del words
 
 
@@ -353,18 +303,9 @@ def test_names_stay_in_the_folder(tmp_path):
     (tmp_path / "outside.csv").write_text("a\n1\n")
     (project.folder / "link.csv").symlink_to(tmp_path / "outside.csv")
     for name in ("../outside.csv", "link.csv", "/etc/passwd", "", "a\x00b", ".studio/x"):
-        with pytest.raises(Refused, match="folder|file"):
+        with pytest.raises(Refused, match=r"folder|file"):
             project.inside(name)
     assert project.inside("new.csv") == (project.folder / "new.csv").resolve()
-
-
-def sound(path, n=8000, rate=8000):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(rate)
-        file.writeframes((1000 * np.sin(np.arange(n) / 9)).astype("<i2").tobytes())
 
 
 def test_recordings_are_listed_shown_and_cut(served):

@@ -46,10 +46,10 @@ def studio(
         project = Project(check_folder(folder).resolve())
         if not project.folder.is_dir():
             raise ValueError(f"{folder} is not a folder. Make it, or name the one with your tables")
-        project.own.mkdir(exist_ok=True)
-        kept = project.own / "address"
+        project.hidden.mkdir(exist_ok=True)
+        kept = project.hidden / "address"
         try:
-            with only_one(project.own / "lock", wait=False):
+            with only_one(project.hidden / "lock", wait=False):
                 listening = socket.create_server(("127.0.0.1", port))
                 served = Studio(project, listening.getsockname()[1])
                 write_text(kept, json.dumps(served.address))

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ethereal.base.atomic import only_one, write_text
+from ethereal.base.atomic import only_one, open_to_append, write_text
 
 _LAST = 4000  # bytes of the log that are looked at
 _STAGES = ("kernels", "learn", "prune", "forest", "board", "facts")
@@ -122,7 +122,7 @@ def start(jobs: Path, project: Path, words: Sequence[str], parameters: Mapping[s
 _watched: list[subprocess.Popen[bytes]] = []  # asked now and then, so that none stays as a zombie
 
 
-def found(jobs: Path) -> list[Job]:
+def all_jobs(jobs: Path) -> list[Job]:
     """Return all jobs, the newest first."""
     _watched[:] = [process for process in _watched if process.poll() is None]
     folders = sorted(jobs.iterdir(), reverse=True) if jobs.is_dir() else []
@@ -141,7 +141,7 @@ def _work(folder: Path) -> int:
     asked = job.asked
     if not _IS_WINDOWS:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command gets it too, and ends as it likes
-    with only_one(folder / "lock"), open(folder / "log.txt", "ab") as log:
+    with only_one(folder / "lock"), open_to_append(folder / "log.txt") as log:
         environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
         log.write(f"$ {shlex.join(asked['words'])}\n".encode())
         log.flush()

@@ -41,7 +41,7 @@ class Project:
         return self.folder / "runs"
 
     @property
-    def own(self) -> Path:
+    def hidden(self) -> Path:
         """What the studio keeps for itself."""
         return self.folder / ".studio"
 
@@ -50,7 +50,7 @@ class Project:
         if not name or "\x00" in name or Path(name).is_absolute():
             raise Refused(f"{name!r} is not a file of this project. Names begin in its folder.")
         path = (self.folder / name).resolve()
-        if not path.is_relative_to(self.folder.resolve()) or self.own.name in path.parts:
+        if not path.is_relative_to(self.folder.resolve()) or self.hidden.name in path.parts:
             raise Refused(f"{name!r} is not in the folder of this project.")
         return path
 
@@ -95,7 +95,7 @@ class Project:
             raise Refused(f"{name!r} is in the folder already. Rename the new one, then drop it again.")
         return path
 
-    def found(self) -> list[RunFolder]:
+    def all_runs(self) -> list[RunFolder]:
         """Return the folders of runs, the newest first."""
         folders = [RunFolder(path) for path in self.runs.iterdir()] if self.runs.is_dir() else []
         known = [one for one in folders if one.path.is_dir() and one.parameters() is not None]

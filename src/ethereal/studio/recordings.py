@@ -6,6 +6,7 @@ it.
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 import threading
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.atomic import open_atomically
+from ethereal.base.atomic import open_atomically, write_bytes
 from ethereal.base.checks import bytes_text, check_integer
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.recorded import Reading, pieces_of_table, pieces_of_wav
@@ -35,13 +36,13 @@ _UNKNOWN = Reading(TableOptions(), axes=())  # axes of no model: labels are not 
 
 def folders(project: Project) -> list[dict[str, Any]]:
     """Return the folders of recordings: those with files in folders of classes."""
-    found = []
+    entries = []
     for path in sorted(project.folder.iterdir()):
         if path.is_dir() and not path.name.startswith(".") and path.name != "runs":
             n = sum(1 for _ in islice(_files(path), _MOST_LISTED))
             if n:
-                found.append({"name": path.name, "recordings": n})
-    return found
+                entries.append({"name": path.name, "recordings": n})
+    return entries
 
 
 def _files(folder: Path) -> Iterator[Path]:
@@ -57,10 +58,10 @@ def listed(project: Project, name: str) -> dict[str, Any]:
     folder = project.inside(name)
     if not folder.is_dir():
         raise Refused(f"{name!r} is not a folder of recordings.")
-    found = []
+    entries = []
     for path in islice(_files(folder), _MOST_LISTED):
         label, *groups = path.relative_to(folder).parts[:-1]
-        found.append(
+        entries.append(
             {
                 "name": path.relative_to(project.folder.resolve()).as_posix(),
                 "file": path.name,
@@ -69,7 +70,7 @@ def listed(project: Project, name: str) -> dict[str, Any]:
                 "size": bytes_text(path.stat().st_size),
             }
         )
-    return {"recordings": found, "grouped": bool(found) and all(one["group"] for one in found)}
+    return {"recordings": entries, "grouped": bool(entries) and all(one["group"] for one in entries)}
 
 
 def _read(path: Path) -> tuple[NDArray[Any], tuple[str, ...], float | None]:
@@ -123,9 +124,11 @@ def cut(project: Project, asked: dict[str, Any]) -> str:
         with wave.open(str(path), "rb") as whole:
             whole.setpos(min(first, whole.getnframes()))
             data, about = whole.readframes(end - first), whole.getparams()
-        with open_atomically(target) as file, wave.open(file, "wb") as part:  # type: ignore[call-overload]
-            part.setparams(about._replace(nframes=0))
-            part.writeframes(data)
+        sound = wave.Wave_write(content := io.BytesIO())
+        sound.setparams(about._replace(nframes=0))
+        sound.writeframes(data)
+        sound.close()
+        write_bytes(target, content.getvalue())
     else:
         with open(path, "rb") as lines, open_atomically(target) as file:
             file.write(lines.readline())

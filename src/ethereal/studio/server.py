@@ -7,7 +7,6 @@ that leads here. Every request carries the token. There are no cookies.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -23,6 +22,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from ethereal.base.atomic import open_atomically
 from ethereal.base.checks import DoesNotFit
 from ethereal.chips.targets import TARGETS
 from ethereal.model import Model
@@ -82,7 +82,7 @@ class Studio:
     @property
     def jobs(self) -> Path:
         """The folder of the runs that were started here."""
-        return self.project.own / "jobs"
+        return self.project.hidden / "jobs"
 
     def settings(self, asked: dict[str, Any]) -> Settings:
         """Return what a run is asked for. Whatever it cannot be raises ValueError."""
@@ -355,7 +355,7 @@ def _start(studio: Studio, asked: dict[str, Any]) -> Any:
     settings = studio.settings(asked)
     parameters = settings.checked().parameters()
     wanted = json.loads(json.dumps(parameters, sort_keys=True))
-    for job in jobs.found(studio.jobs):
+    for job in jobs.all_jobs(studio.jobs):
         if job.asked["parameters"] == wanted and job.state == "running":
             raise Refused("This run is under way already.")
     job = jobs.start(studio.jobs, studio.project.folder, studio.words(settings), wanted)
@@ -363,7 +363,7 @@ def _start(studio: Studio, asked: dict[str, Any]) -> Any:
 
 
 def _cancel(studio: Studio, asked: dict[str, Any]) -> Any:
-    for job in jobs.found(studio.jobs):
+    for job in jobs.all_jobs(studio.jobs):
         if job.folder.name == asked["job"]:
             job.cancel()
             return {"job": job.folder.name}
@@ -372,11 +372,11 @@ def _cancel(studio: Studio, asked: dict[str, Any]) -> Any:
 
 def _runs(studio: Studio, asked: dict[str, Any]) -> Any:
     """Return runs that were started here and are not done, then all finished ones."""
-    folders = studio.project.found()
+    folders = studio.project.all_runs()
     # A text, because a damaged folder of a run may hold anything.
     of_parameters = {json.dumps(one.parameters(), sort_keys=True): one for one in reversed(folders)}
     begun, shown = [], set()
-    for job in jobs.found(studio.jobs):
+    for job in jobs.all_jobs(studio.jobs):
         asked_for = job.asked
         folder = of_parameters.get(json.dumps(asked_for["parameters"], sort_keys=True))
         state = job.state
@@ -423,31 +423,25 @@ def _again(studio: Studio, parameters: dict[str, Any]) -> dict[str, Any]:
 def _upload(studio: Studio) -> Handler:
     async def handler(request: Request) -> Response:
         """Write the body to a file as it comes. It gets its name when it is whole."""
-        part: Path | None = None
         try:
             asked = request.query_params
             path = studio.project.place_for(asked.get("name", ""), is_recording="label" in asked)
             if "label" in asked:
                 where = asked.get("folder", ""), asked["label"], asked.get("group", ""), path.name
                 path = recordings.place(studio.project, *where)
-            studio.project.own.mkdir(exist_ok=True)
-            part, size = studio.project.own / f"upload-{secrets.token_hex(8)}", 0
-            with open(part, "xb") as file:
+            size = 0
+            with open_atomically(path) as file:
                 async for piece in request.stream():
                     if (size := size + len(piece)) > MOST_UPLOAD:
                         raise Refused(f"{path.name} is too large. Copy it into the folder of the project.")
                     await run_in_threadpool(file.write, piece)
-            os.link(part, path)  # refuses a name that was taken in the meantime
+                if path.exists():  # by another page, in the meantime
+                    raise Refused(f"{path.name!r} is in the folder already.")
             return JSONResponse({"name": path.relative_to(studio.project.folder.resolve()).as_posix()})
-        except FileExistsError:
-            return _trouble("A file of this name is in the folder already.")
         except (ValueError, OSError) as error:
             return _trouble(_said(error))
         except ClientDisconnect:
             return _trouble("The file did not come whole.")
-        finally:
-            if part is not None:
-                part.unlink(missing_ok=True)
 
     return handler
 

@@ -5,6 +5,7 @@ The figures are those of the first rows, which a table of any length shows at on
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -220,10 +221,19 @@ def _number(value: Any) -> float:
 
 
 def _with_remarks(columns: list[Column], n_rows: int, is_whole: bool, more: int = 0, note: str = "") -> Shown:
-    numbers = [column for column in columns if column.kind == "number"]
-    for column in numbers:
-        said = remarks(column.values[:, None], np.zeros(n_rows), [column.name], {})
-        column.remark = column.remark or " ".join(text.split(". Give ")[0] + "." for text in said)
+    for column in columns:
+        if column.kind == "refused":
+            continue
+        values, names = column.values, dict[int, list[str]]()
+        if column.kind == "text":
+            texts, codes = np.unique(
+                np.where(is_missing(values), "", values).astype(str), return_inverse=True
+            )
+            values, names = codes.astype(float), {0: texts.tolist()}
+        said = remarks(values[:, None], np.zeros(n_rows), [column.name], names)
+        column.remark = column.remark or " ".join(
+            re.split(r"\. (?:Give|If) ", text)[0] + "." for text in said
+        )
     return Shown(tuple(columns), n_rows, is_whole, more, note)
 
 
