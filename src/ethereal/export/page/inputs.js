@@ -35,12 +35,13 @@ function hintAtScrolling() {
 
 // ---- live model ----
 let x = data.start.slice();
+const refreshers = []; // what shows the values of the inputs that are there
 let showRow = () => {}; // what a page shows of a row beside its votes
 function showVotes() {
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
-  const start = data.image_shape ? " (of an empty picture)" : " (of the middle values of all features)";
-  const note = row?.x.every((v, i) => v === x[i]) ? ` (true label: ${classText(row.y)})` : !row && data.start.every((v, i) => v === x[i]) ? start : "";
+  const start = data.image_shape ? " (of an empty picture)" : data.start_is && ` (of ${data.start_is})`;
+  const note = row?.x.every((v, i) => v === x[i]) && row.y !== undefined ? ` (true label: ${classText(row.y)})` : !row && start && data.start.every((v, i) => v === x[i]) ? start : "";
   const answer = model.answer(sums), doubt = answer === best ? "" : `, because ${classText(best)} leads by fewer than ${data.model.margin} votes`;
   $("verdict").replaceChildren("Prediction: ", make("strong", classText(answer)), doubt, note);
   $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", classText(c), { class: "label", title: classText(c) }),
@@ -144,7 +145,7 @@ function slider(f, i, refreshers) {
 }
 
 function showLive() {
-  const refreshers = [], box = $("inputs");
+  const box = $("inputs");
   if (data.image_shape) box.append(drawingGrid(refreshers));
   else {
     const search = make("input", "", { type: "search", placeholder: "find a feature", "aria-label": "Find a feature" }), list = make("div", "", { class: "sliders" });
@@ -162,14 +163,19 @@ function showLive() {
     box.append(list, glossary());
     fill();
   }
-  const choice = $("row-choice");
-  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)"}`, { value: i })));
-  const take = values => { x = values.slice(); refreshers.forEach(f => f()); showVotes(); };
-  const select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
+  fillRows();
+  const choice = $("row-choice"), select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
   choice.addEventListener("input", () => select(Number(choice.value)));
-  const n = data.rows.length;
-  $("row-next").addEventListener("click", () => n && select((Number(choice.value) + 1) % n));
-  $("row-previous").addEventListener("click", () => n && select((Number(choice.value) + n - (Number(choice.value) < 0 ? 0 : 1)) % n));
+  const step = by => { const n = data.rows.length; if (n) select((Number(choice.value) + n + (by < 0 && Number(choice.value) < 0 ? 0 : by)) % n); };
+  $("row-next").addEventListener("click", () => step(1));
+  $("row-previous").addEventListener("click", () => step(-1));
   $("row-clear").addEventListener("click", () => { choice.value = -1; take(data.start); });
-  if (n) select(0); else take(data.start);
+  if (data.rows.length) select(0); else take(data.start);
+}
+// Shows other values.
+function take(values) { x = values.slice(); refreshers.forEach(f => f()); showVotes(); }
+// The rows to choose from. One without a label says what it is predicted as.
+function fillRows() {
+  const mark = r => r.y === undefined || r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)";
+  $("row-choice").replaceChildren(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y ?? r.predicted)}${mark(r)}`, { value: i })));
 }

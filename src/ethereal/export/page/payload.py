@@ -44,6 +44,7 @@ def model_record(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         low, high = _range(column, thresholds)
         features.append(
             {
+                "input": name,
                 "name": name if front_end is None else front_end.meaning(f),
                 "thresholds": thresholds.tolist(),
                 "binned": bool(feature_map.is_binned[f]),

@@ -103,6 +103,7 @@ def _payload(report: Report) -> dict[str, Any]:
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
         "model": model_record(model, X),
+        "start_is": "the middle values of all features",
         "start": [number_of(v) for v in start_of(model, X, drawn=report.image_shape is not None)],
         "rows": _rows(X, y, predicted),
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
