@@ -181,7 +181,7 @@ def _written(
     board = to.replace("-", "_")
     program = project_program(model, board, **given)
     takes = _takes(model, program, rows)
-    return write_project(program, folder, board), takes
+    return write_project(program, folder, board, takes), takes
 
 
 def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[str, Any]:

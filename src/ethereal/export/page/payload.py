@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,6 +23,9 @@ def page_of(html: str, style: str, scripts: str, data: Mapping[str, Any]) -> str
     """
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     text = text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    text = re.sub(
+        "[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text
+    )  # which UTF-8 does not have
     for mark, content in (("{{css}}", style), ("{{js}}", scripts), ("{{data}}", text)):
         before, after = html.split(mark)
         html = before + content + after

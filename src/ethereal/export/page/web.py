@@ -17,6 +17,7 @@ from ethereal.datasets.tables import NULLS
 from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.ctext import fill, package_version
 from ethereal.export.c99.program import Program
+from ethereal.export.description import described_program
 from ethereal.export.names import check_identifier
 from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
@@ -62,7 +63,7 @@ def web(
     model
         The model.
     path
-        A file that ends in ".html", or a folder, which gets NAME.html.
+        A file that ends in ".html", or a folder, which gets NAME.html and NAME.json.
     name
         Name of the page.
     layout
@@ -96,7 +97,9 @@ def web(
     page = page_text(program, name, _shape(image, model))
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
-        return write_folder(target, {f"{name}.html": page}, force=force)
+        return write_folder(
+            target, {f"{name}.html": page, f"{name}.json": described_program(program, "web")}, force=force
+        )
     if target.exists() and not force:
         raise FileExistsError(f"the file {target} exists. Choose another, or give force=True to replace it.")
     write_text(target, page)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from ethereal.export.c99.device_rows import NumberType
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.c99.program import Program, usual_values
+from ethereal.export.description import described_program
 from ethereal.export.names import code_span
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
@@ -71,9 +72,18 @@ def project_program(model: Model, name_of_project: str, **options: Any) -> Progr
     return chosen(model, *asked, platform=name_of_project)
 
 
-def write_project(program: Program, folder: str | os.PathLike[str], name_of_project: str) -> Path:
-    """Write a program as the project of that name, and return `folder`."""
-    return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
+def write_project(
+    program: Program,
+    folder: str | os.PathLike[str],
+    name_of_project: str,
+    takes: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a program as the project of that name, and return `folder`.
+
+    `takes` has what was measured of the program, for its description.
+    """
+    files = project_files(name_of_project, program, takes)
+    return write_folder(folder, files, force=program.options.force)
 
 
 def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
@@ -86,7 +96,7 @@ def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     sorted(p.name for p in c(model, parent + "/out", name="tiny").glob("[!.]*"))
     ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal_flash.h', 'ethereal_straight.h',
-     'tiny.c', 'tiny.h', 'tiny_test.c']
+     'tiny.c', 'tiny.h', 'tiny.json', 'tiny_test.c']
     """
     return project(model, folder, "c", **options)
 
@@ -117,10 +127,13 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
     return project(model, folder, "stm32f746g_disco", **options)
 
 
-def project_files(name_of_project: str, program: Program) -> dict[str, str | bytes]:
-    """Return all files of a project by path."""
+def project_files(
+    name_of_project: str, program: Program, takes: Mapping[str, Any] | None = None
+) -> dict[str, str | bytes]:
+    """Return all files of a project by path. `takes` has what was measured of the program."""
     project, values = find_project(name_of_project), values_of(program)
     files: dict[str, str | bytes] = {project.sources + name: text for name, text in program.files.items()}
+    files[f"{program.name}.json"] = described_program(program, name_of_project.replace("_", "-"), takes)
     for part in program.parts:
         files |= part.beside(program)
     if project.self_test is not None:
