@@ -13,51 +13,12 @@ from ethereal.export.projects import PROJECTS
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
-KEYS = set(
-    [
-        "format",
-        "format_version",
-        "name",
-        "form",
-        "made_by",
-        "answers",
-        "inputs",
-        "windows",
-        "model",
-        "code",
-        "limits",
-    ]
-)
-OF_AN_INPUT = set(
-    [
-        "name",
-        "unit",
-        "used",
-        "low",
-        "high",
-        "lowest_threshold",
-        "highest_threshold",
-        "may_be_missing",
-        "categories",
-    ]
-)
-OF_A_PROGRAM = set(
-    [
-        "layout",
-        "input_type",
-        "scales",
-        "functions",
-        "checksum",
-        "target",
-        "measured",
-        "flash_bytes",
-        "ram_bytes",
-        "stack_bytes",
-        "instructions",
-        "instructions_max",
-        "clock_hz",
-    ]
-)
+KEYS = {"format", "format_version", "name", "form", "made_by", "answers", "inputs", "windows", "model"}
+KEYS |= {"code", "limits"}
+OF_AN_INPUT = {"name", "unit", "used", "low", "high", "lowest_threshold", "highest_threshold"}
+OF_AN_INPUT |= {"may_be_missing", "categories"}
+OF_A_PROGRAM = {"layout", "input_type", "scales", "functions", "checksum", "target", "measured", "clock_hz"}
+OF_A_PROGRAM |= {"flash_bytes", "ram_bytes", "stack_bytes", "instructions", "instructions_max"}
 
 
 def read(folder, name="gate"):
