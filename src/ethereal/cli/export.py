@@ -231,7 +231,7 @@ def _told(takes: dict[str, Any]) -> str:
     worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     counted = takes.get("counted", "instructions")
-    article = "an" if takes["target"].startswith("a") else "a"
+    article = "an" if takes["target"].startswith(("a", "e")) else "a"
     time = ""
     if takes["measured"]:
         time = f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"
