@@ -53,7 +53,7 @@ def test_a_board_takes_what_its_core_takes_in_its_own_time():
 
 
 def test_a_model_that_is_too_large_names_the_board():
-    model, _ = random_model(9, n_features=40, longest=60, n_clauses=2000, n_classes=10)
+    model, _ = random_model(4, encoding=None, n_features=300, longest=40, n_clauses=2500, n_classes=5)
     with pytest.raises(export.ModelTooLarge, match=r"of uno \(ATmega328P\)"):
         export.choose(model, target="uno")
 
