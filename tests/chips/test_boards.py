@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ethereal import device, export
+from ethereal import device
 from ethereal.chips.boards import BOARDS, OTHERS
 from ethereal.chips.cycles import KINDS, estimate_cycles
 from ethereal.chips.targets import TARGETS, find_core, find_target
@@ -50,12 +50,6 @@ def test_a_board_takes_what_its_core_takes_in_its_own_time():
     assert on_board.total_instructions == on_core.total_instructions
     assert on_board.estimated_seconds == pytest.approx(on_core.estimated_seconds * 84 / 180)
     assert device.measure(model, X, target="esp32-c3-devkit", layout="compact").agreement == 1
-
-
-def test_a_model_that_is_too_large_names_the_board():
-    model, _ = random_model(4, encoding=None, n_features=300, longest=40, n_clauses=2500, n_classes=5)
-    with pytest.raises(export.ModelTooLarge, match=r"of uno \(ATmega328P\)"):
-        export.choose(model, target="uno")
 
 
 def test_commands_take_boards(call, tmp_path):
