@@ -35,8 +35,8 @@ class ProgramOptions:
     target: str = option(
         DEFAULT_TARGET,
         f"Core or board that counts: {', '.join(TARGETS)}, m7 for cortex-m7, or one of `ethereal boards`.",
-        "--target",
         "--board",
+        "--target",
     )
     clause_bytes: int | None = option(None, "Bytes for the clauses in layout fast, 0 for as few as possible.")
     early: float = option(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import warnings
+import zipfile
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +41,7 @@ class Project:
     sources: str = ""  # folder of the model's C
     self_test: str | None = None  # path of the golden rows and the function that tests them
     has_main: bool = False  # whether the self-test is a program
+    archive: str | None = None  # path of a zip of all files
     fixed: dict[str, Any] = field(default_factory=dict)  # options that are not left to the user
 
 
@@ -145,7 +148,18 @@ def project_files(
             taken = f"the project has a file {path!r} of its own"
             raise ValueError(f"name is {program.name!r}, but {taken}. How about 'model_{program.name}'?")
         files[path] = filled(text, values) if name.endswith(".in") else text
+    if project.archive is not None:
+        files[filled(project.archive, values)] = _zipped(files)
     return files
+
+
+def _zipped(files: Mapping[str, str | bytes]) -> bytes:
+    """Return files as a zip, whose bytes depend on nothing else."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path in sorted(files):
+            archive.writestr(zipfile.ZipInfo(path), files[path])  # of 1980, and not compressed
+    return out.getvalue()
 
 
 def texts_for(texts: dict[str, str], parts: Collection[str]) -> dict[str, str]:
@@ -169,6 +183,7 @@ _NAMES_OF_PARTS = frozenset(part.name for part in PARTS)
 
 _STACK_BESIDE = 1024  # for printing, drivers and the frames of interrupts
 _STACK_STEP = 256
+_ESP_STACK = 3584  # that ESP-IDF gives its main task, half of which printing takes
 
 
 def values_of(program: Program) -> dict[str, str]:
@@ -208,6 +223,7 @@ def values_of(program: Program) -> dict[str, str]:
         "rows": _table(features),
         "sums": _table(sums),
         "main_stack": str(-(-stack // _STACK_STEP) * _STACK_STEP),
+        "esp_stack": str(max(_ESP_STACK, -(-stack // _STACK_STEP) * _STACK_STEP + _ESP_STACK // 2)),
         "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
         "sources": "" if is_single else f"{name}.c",
         "library": "INTERFACE" if is_single else f"STATIC {name}.c",
