@@ -52,7 +52,7 @@ def measured(name: str, n_clauses: int, epochs: int, browser: Any) -> dict[str, 
     model = clf.model_.simplify()
     program = choose(model, flash=1 << 28)
     page, name_of = page_text(program, "model"), program.name
-    own = len(compile_wasm(program.files, [f"{name_of}_{'window' if front else 'predict'}"], stack=1 << 15))
+    bare = len(compile_wasm(program.files, [f"{name_of}_{'window' if front else 'predict'}"], stack=1 << 15))
     expected = model.output.indices(model.class_sums(X_test))
     start = time.perf_counter()
     if front is None:
@@ -86,9 +86,9 @@ def measured(name: str, n_clauses: int, epochs: int, browser: Any) -> dict[str, 
         "node": node,
         "browser_rows": len(some),
         "browser": int((np.array(answers) != expected[: len(some)]).sum()),
-        "own": own,
+        "own": bare,
         "wasm": whole,
-        "more": whole - own,
+        "more": whole - bare,
         "page": len(page.encode()),
         "imports": got["imports"],
         "node_s": round(seconds, 1),

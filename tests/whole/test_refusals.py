@@ -83,6 +83,7 @@ ABOVE = {
     "learn": ("learning on the board", lambda m, to: export.choose(m, learn="votes", margin=1)),
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
+    "web": ("the page of an export", lambda m, to: export.web(m, to / "m.html")),
     "page": ("the page", lambda m, to: render(Report("t", "", m, X, Y))),
     "figures": ("the page", lambda m, to: list(figures.of_report(Report("t", "", m, X, Y)))),
 }

@@ -119,7 +119,7 @@ def target_of(board: Board) -> Target:
     The power is that of the core's usual chip, in proportion to the clock.
     """
     core, clock = TARGETS[board.core], 1e6 * board.clock_mhz
-    rooms = {"start": board.start, "arduino": board.arduino}
+    taken = {"start": board.start, "arduino": board.arduino}
     return replace(
         core,
         name=board.name,
@@ -130,7 +130,7 @@ def target_of(board: Board) -> Target:
         clock_hz=clock,
         watts=core.watts * clock / core.clock_hz,
         zig_cpu=board.zig_cpu or core.zig_cpu,
-        **{what: Room(1024 * room[0], 1024 * room[1]) for what, room in rooms.items() if room is not None},
+        **{what: Room(1024 * one[0], 1024 * one[1]) for what, one in taken.items() if one is not None},
     )
 
 
