@@ -119,7 +119,6 @@ def target_of(board: Board) -> Target:
     The power is that of the core's usual chip, in proportion to the clock.
     """
     core, clock = TARGETS[board.core], 1e6 * board.clock_mhz
-    taken = {"start": board.start, "arduino": board.arduino}
     return replace(
         core,
         name=board.name,
@@ -130,8 +129,13 @@ def target_of(board: Board) -> Target:
         clock_hz=clock,
         watts=core.watts * clock / core.clock_hz,
         zig_cpu=board.zig_cpu or core.zig_cpu,
-        **{what: Room(1024 * one[0], 1024 * one[1]) for what, one in taken.items() if one is not None},
+        start=_taken(board.start, core.start),
+        arduino=_taken(board.arduino, core.arduino),
     )
+
+
+def _taken(kib: tuple[int, int] | None, usual: Room) -> Room:
+    return usual if kib is None else Room(1024 * kib[0], 1024 * kib[1])
 
 
 def find_core(name: str) -> Target:

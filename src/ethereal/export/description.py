@@ -100,9 +100,10 @@ def _inputs(model: Model) -> list[dict[str, Any]]:
     used[model.feature_map.feature[model.clauses.boolean]] = True
     for f, name in enumerate(model.input_names):
         is_boolean, thresholds = model.fitted is None, model.feature_map.thresholds_of(f)
-        low = high = None
+        low: float | None = None
+        high: float | None = None
         if is_boolean:
-            low, high = 0, 1
+            low, high = 0.0, 1.0
         elif model.seen is not None and np.isfinite([model.seen.low[f], model.seen.high[f]]).all():
             low, high = float(model.seen.low[f]), float(model.seen.high[f])
         inputs.append(
