@@ -53,7 +53,7 @@ def measured(name: str, n_clauses: int, epochs: int, browser: Any) -> dict[str, 
     program = choose(model, flash=1 << 28)
     page, name_of = page_text(program, "model"), program.name
     bare = len(compile_wasm(program.files, [f"{name_of}_{'window' if front else 'predict'}"], stack=1 << 15))
-    expected = model.output.indices(model.class_sums(X_test))
+    expected = model.output.codes(model.class_sums(X_test))
     start = time.perf_counter()
     if front is None:
         got = in_node(page, rows=X_test)

@@ -59,7 +59,7 @@ def page_text(model, tmp_path, **options):
 def check_rows(model, page, X):
     got = in_node(page, rows=X)
     np.testing.assert_array_equal(got["sums"], model.class_sums(X))
-    np.testing.assert_array_equal(got["classes"], model.output.indices(model.class_sums(X)))
+    np.testing.assert_array_equal(got["classes"], model.output.codes(model.class_sums(X)))
     assert got["imports"] == 0
     assert got["check"] == 1
     assert set(got["refused"]) == {-1}
@@ -106,7 +106,7 @@ def test_windows_pushed_sample_by_sample(tmp_path, n_axes):
     model = model_of(extractor, windows)
     got = in_node(page_text(model, tmp_path, rows=windows), windows=windows)
     classes = [answer for answer, _ in got["windows"]]
-    np.testing.assert_array_equal(classes, model.output.indices(model.class_sums(windows)))
+    np.testing.assert_array_equal(classes, model.output.codes(model.class_sums(windows)))
     _, columns = drop_unused_kernels(model.simplify())
     np.testing.assert_array_equal(
         [row for _, row in got["windows"]], extractor.transform(windows)[:, columns]
@@ -219,7 +219,7 @@ def test_a_recording_and_sensors(open_page, tmp_path):
     page.locator("#file").set_input_files(tmp_path / "samples.csv")
     until(page, "!document.getElementById('download').hidden")
     answers = page.evaluate("answered.answers.filter(a => a >= 0)")
-    np.testing.assert_array_equal(answers, model.output.indices(model.class_sums(windows)))
+    np.testing.assert_array_equal(answers, model.output.codes(model.class_sums(windows)))
     # the phone's sensor, as events that a browser sends
     page.locator("#sensor-start").click()
     until(page, "running !== null")

@@ -12,6 +12,7 @@ from ethereal.chips.targets import find_target
 from ethereal.export.c99.ctext import package_version
 from ethereal.export.c99.program import Program
 from ethereal.model import Model
+from ethereal.model.output import Number
 
 FORMAT_VERSION = 1  # a key that is added leaves it as it is, and one that goes or changes raises it
 # What an export's command measured or estimated that stands here too.
@@ -44,7 +45,7 @@ def described(model: Model, name: str, form: str, code: Mapping[str, Any] | None
         "inputs": [] if model.front_end is not None else _inputs(model),
         "windows": _windows(model),
         "model": {
-            "classes": model.n_classes,
+            "classes": None if model.is_number else model.n_classes,
             "features": model.n_features,
             "booleans": model.n_booleans,
             "clauses": model.n_clauses,
@@ -91,7 +92,9 @@ def _answers(model: Model) -> dict[str, Any]:
     """Return what comes out: the classes by their numbers, and what stands for "unknown"."""
     output, margin = model.output, getattr(model.output, "margin", None)
     unknown = None if margin is None else {"number": model.n_classes, "margin": margin}
-    return {"kind": output.kind, "classes": model.classes.tolist(), "unknown": unknown}
+    if isinstance(output, Number):
+        return {"kind": output.kind, "classes": None, "unknown": None, "number": output.as_dict()}
+    return {"kind": output.kind, "classes": model.classes.tolist(), "unknown": unknown, "number": None}
 
 
 def _inputs(model: Model) -> list[dict[str, Any]]:

@@ -23,9 +23,15 @@ class BoardModel extends LiveModel {
     if (fired && super.sums(x, fired).some((s, c) => s !== sums[c])) throw new Error("The rules and the compiled model disagree.");
     return sums;
   }
+  value() { return this.c.et_page_predict(); } // a number, of the row that the sum is of
   answer() { return this.c.et_page_predict(); } // of the row that the sums are of
   predict(x) { this.put(x); return this.c.et_page_predict(); }
-  // counts of the axes; returns -1 or an answer
-  push(sample) { this.sample.set(sample); return this.c.et_page_push(); }
+  // counts of the axes; returns an answer once there are samples enough, else null
+  push(sample) {
+    this.sample.set(sample);
+    const answer = this.c.et_page_push();
+    if (this.m.number) return answer ? this.c.et_page_pushed() : null;
+    return answer < 0 ? null : answer;
+  }
   reset() { this.c.et_page_reset(); }
 }

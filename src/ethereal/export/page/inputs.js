@@ -14,7 +14,12 @@ const signed = w => (w > 0 ? "+" : "−") + Math.abs(w);
 const className = c => c < data.model.classes.length ? String(data.model.classes[c]) : "unknown";
 // A label that is a number could be read as a figure, so it is called a class.
 const classText = c => /^[+-]?[0-9.]+$/.test(className(c)) ? `class ${className(c)}` : className(c);
-const votesText = (c, w) => `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
+// A number and what votes add to it, in its unit.
+const number = data.model.number;
+const inUnit = text => number.unit ? `${text} ${number.unit}` : text;
+const valueText = v => inUnit(v.toFixed(number.digits));
+const amountText = w => inUnit(signed(Number((number.scale * w).toPrecision(4))));
+const votesText = (c, w) => number ? amountText(w) : `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
 function tableOf(columns, rows) {
   const table = make("table"), head = make("tr");
   columns.forEach((name, i) => head.append(make("th", name, i ? { class: "number", scope: "col" } : { scope: "col" })));
@@ -37,11 +42,30 @@ function hintAtScrolling() {
 let x = data.start.slice();
 const refreshers = []; // what shows the values of the inputs that are there
 let showRow = () => {}; // what a page shows of a row beside its votes
+function showAnswer() { if (number) showNumber(); else showVotes(); }
+// What pushes the number up and down, and by how much.
+function showNumber() {
+  const fired = model.firing(x), sum = model.sums(x, fired)[0], value = model.value(sum);
+  const row = data.rows[Number($("row-choice").value)], voteOf = j => data.model.votes[j]?.[0]?.[1] ?? 0;
+  const isRow = row?.x.every((v, i) => v === x[i]), half = number.half_width;
+  const interval = half === null ? "" : `, nine times of ten between ${valueText(value - half)} and ${valueText(value + half)}`;
+  $("verdict").replaceChildren(`${className(0)}: `, make("strong", valueText(value)), interval, isRow && row.y !== undefined ? ` (true: ${valueText(row.y)})` : "");
+  const own = fired.filter(j => voteOf(j)), total = side => own.reduce((a, j) => a + Math.max(0, side * voteOf(j)), 0);
+  const ways = [["pushed up", total(1)], ["pushed down", -total(-1)]], span = Math.max(1, ...ways.map(([, w]) => Math.abs(w)));
+  $("votes").replaceChildren(...ways.map(([name, w]) => make("div", "", { class: "vote" }, make("span", name, { class: "label" }),
+    make("span", "", { class: "track" }, make("span", "", { class: w < 0 ? "fill negative" : "fill", style: `left: ${w < 0 ? 50 * (1 + w / span) : 50}%; width: ${50 * Math.abs(w) / span}%` })), make("span", w ? amountText(w) : inUnit("0"), { class: "number" }))));
+  $("fired-title").textContent = `${own.length} rules apply. Without any the answer is ${valueText(number.offset)}`;
+  own.sort((a, b) => voteOf(b) - voteOf(a));
+  const shown = own.length > 60 ? [...own.slice(0, 30), ...own.slice(-30)] : own;
+  $("fired").replaceChildren(...shown.map(j => make("tr", "", {}, make("td", amountText(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
+  showRow(isRow ? row : null, own, j => Math.abs(voteOf(j)));
+  hintAtScrolling();
+}
 function showVotes() {
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
-  const start = data.image_shape ? " (of an empty picture)" : data.start_is && ` (of ${data.start_is})`;
-  const note = row?.x.every((v, i) => v === x[i]) && row.y !== undefined ? ` (true label: ${classText(row.y)})` : !row && start && data.start.every((v, i) => v === x[i]) ? start : "";
+  const start = data.image_shape ? " (of an empty picture)" : ` (of ${data.start_is})`;
+  const note = row?.x.every((v, i) => v === x[i]) && row.y !== undefined ? ` (true label: ${classText(row.y)})` : !row && data.start.every((v, i) => v === x[i]) ? start : "";
   const answer = model.answer(sums), doubt = answer === best ? "" : `, because ${classText(best)} leads by fewer than ${data.model.margin} votes`;
   $("verdict").replaceChildren("Prediction: ", make("strong", classText(answer)), doubt, note);
   $("votes").replaceChildren(...sums.map((s, c) => make("div", "", { class: c === best ? "vote winner" : "vote" }, make("span", classText(c), { class: "label", title: classText(c) }),
@@ -70,7 +94,7 @@ function drawingGrid(refreshers) {
     if (!(e.buttons & 3)) return;
     const box = canvas.getBoundingClientRect();
     brush(Math.floor((e.clientY - box.top) / box.height * h), Math.floor((e.clientX - box.left) / box.width * w), e.buttons === 2 || e.shiftKey);
-    paint(); showVotes();
+    paint(); showAnswer();
     e.preventDefault();
   };
   canvas.addEventListener("pointerdown", pointer);
@@ -84,7 +108,7 @@ function drawingGrid(refreshers) {
     else if (e.key === " ") put(...at, top);
     else if (e.key === "Delete" || e.key === "Backspace") put(...at, 0);
     else return;
-    e.preventDefault(); focused = true; paint(); showVotes();
+    e.preventDefault(); focused = true; paint(); showAnswer();
   });
   refreshers.push(paint);
   return make("div", "", {}, canvas, make("p", "Draw with the pointer; right button or Shift erases.", { class: "quiet" }));
@@ -94,7 +118,7 @@ function drawingGrid(refreshers) {
 function choice(f, i, refreshers) {
   const list = make("select", "", { id: `f${i}` }, ...f.categories.map((name, k) => make("option", name, { value: k })));
   if (f.missing) list.append(make("option", "missing or another", { value: "" }));
-  list.addEventListener("input", () => { x[i] = list.value === "" ? null : Number(list.value); showVotes(); });
+  list.addEventListener("input", () => { x[i] = list.value === "" ? null : Number(list.value); showAnswer(); });
   refreshers.push(() => { list.value = x[i] === null ? "" : x[i]; });
   return make("div", "", { class: "slider" }, make("label", f.name, { class: "name", for: `f${i}` }), list);
 }
@@ -113,7 +137,7 @@ function unitSlider(f, i, refreshers) {
   const name = make("label", f.name, { class: "name", for: `f${i}`, title: f.shown.words }), text = make("output", "", { for: `f${i}`, class: "number" });
   const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
   const set = v => { x[i] = v; range.value = v; text.textContent = inUnitsText(f.shown, v); text.title = `${v} on the board`; range.setAttribute("aria-valuetext", text.textContent); };
-  range.addEventListener("input", () => { set(Number(range.value)); showVotes(); });
+  range.addEventListener("input", () => { set(Number(range.value)); showAnswer(); });
   refreshers.push(() => set(x[i]));
   return make("div", "", { class: "slider" }, name, range, text);
 }
@@ -136,8 +160,8 @@ function slider(f, i, refreshers) {
   const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
   const number = make("input", "", { type: "number", step: "any", "aria-label": `${f.name}, exact value` });
   const set = v => { x[i] = v; number.value = v === null ? "" : v; if (v !== null) range.value = v; };
-  range.addEventListener("input", () => { set(Number(range.value)); showVotes(); });
-  number.addEventListener("input", () => { if (number.value !== "" || f.missing) { set(number.value === "" ? null : Number(number.value)); showVotes(); } });
+  range.addEventListener("input", () => { set(Number(range.value)); showAnswer(); });
+  number.addEventListener("input", () => { if (number.value !== "" || f.missing) { set(number.value === "" ? null : Number(number.value)); showAnswer(); } });
   refreshers.push(() => set(x[i]));
   if (f.missing) number.placeholder = "missing";
   box.append(name, range, number);
@@ -173,9 +197,13 @@ function showLive() {
   if (data.rows.length) select(0); else take(data.start);
 }
 // Shows other values.
-function take(values) { x = values.slice(); refreshers.forEach(f => f()); showVotes(); }
+function take(values) { x = values.slice(); refreshers.forEach(f => f()); showAnswer(); }
 // The rows to choose from. One without a label says what it is predicted as.
 function fillRows() {
+  if (number) {
+    $("row-choice").replaceChildren(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${valueText(r.y ?? r.predicted)}`, { value: i })));
+    return;
+  }
   const mark = r => r.y === undefined || r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)";
   $("row-choice").replaceChildren(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y ?? r.predicted)}${mark(r)}`, { value: i })));
 }

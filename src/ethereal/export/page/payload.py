@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from ethereal.export.c99.ctext import read
 from ethereal.features.front_end import FrontEnd, plain_words
 from ethereal.model import Model
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.output import ClassesOrUnknown, Number
 
 
 def page_of(html: str, style: str, scripts: str, data: Mapping[str, Any]) -> str:
@@ -63,7 +64,8 @@ def model_record(model: Model, X: NDArray[Any]) -> dict[str, Any]:
             }
         )
     return {
-        "classes": model.classes.tolist(),
+        "classes": model.output.columns if model.is_number else model.classes.tolist(),
+        **({"number": _of_number(model.output)} if isinstance(model.output, Number) else {}),
         "margin": model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
         "n_booleans": model.n_booleans,
         "precision": feature_map.precision,
@@ -75,6 +77,11 @@ def model_record(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "fires_of": len(X),
         "rules": rules,
     }
+
+
+def _of_number(number: Number) -> dict[str, Any]:
+    """Return how the page makes the number of a sum, and writes it."""
+    return number.as_dict() | {"digits": max(0, math.ceil(-math.log10(number.scale)))}
 
 
 def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:

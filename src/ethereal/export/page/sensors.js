@@ -53,12 +53,12 @@ async function startStream() {
   const take = values => {
     const answer = model.push(values);
     state.n++;
-    if (answer >= 0) {
+    if (answer !== null) {
       state.answers++;
-      $("stream-answer").textContent = classText(answer);
+      $("stream-answer").textContent = number ? valueText(answer) : classText(answer);
       take_row([...model.features]);
     }
-    if (answer >= 0 || state.n % Math.ceil(rate / 4) === 0) $("sensor-state").textContent = `${state.n} samples, ${state.answers} answers, one after every ${hop}${majority > 1 ? `, the most frequent of ${majority}` : ""}.`;
+    if (answer !== null || state.n % Math.ceil(rate / 4) === 0) $("sensor-state").textContent = `${state.n} samples, ${state.answers} answers, one after every ${hop}${majority > 1 ? `, the most frequent of ${majority}` : ""}.`;
   };
   const resampler = new Resampler(rate, take), clip = v => Math.max(-32768, Math.min(32767, Math.round(v)));
   model.reset();

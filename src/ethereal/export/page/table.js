@@ -62,7 +62,7 @@ const classOf = text => data.model.classes.findIndex(label => sameLabel(String(l
 // A column of labels: it is none of the inputs, and most of its cells are names of classes.
 function guessLabel(table, wanted) {
   const some = table.rows.slice(0, 500);
-  const share = i => some.filter(r => classOf(r[i]) >= 0).length / Math.max(1, some.length);
+  const share = i => some.filter(r => truthOf(r[i]) !== undefined).length / Math.max(1, some.length);
   const shares = table.names.map((name, i) => wanted.includes(name) ? 0 : share(i));
   const best = shares.reduce((at, s, i) => s >= shares[at] ? i : at, 0); // the last of the best
   return shares[best] > 0.5 && (data.named || table.names.length > wanted.length) ? best : -1;
@@ -70,7 +70,10 @@ function guessLabel(table, wanted) {
 
 const pause = () => new Promise(done => setTimeout(done));
 
-// Answers of all rows: a number each, -1 for none yet (a stream), or a text why there is none.
+const truthOf = text => number ? numberOr(text) : classOf(text) < 0 ? undefined : classOf(text);
+function numberOr(text) { return NUMBER.test(text.trim()) ? Number(text) : undefined; }
+
+// Answers of all rows: a number each, null for none yet (a stream), or a text why there is none.
 async function answerRows(table, label, decimal, told) {
   const columns = findColumns(table, data.model.features.map(f => f.input), label), answers = [], rows = [];
   const values = data.model.features.map(f => new Map(f.categories.map((name, k) => [name, k])));
@@ -78,7 +81,7 @@ async function answerRows(table, label, decimal, told) {
     const row = columns.map((c, f) => values[f].size ? values[f].get(cells[c].trim()) ?? NaN : numberOf(cells[c], decimal, () => `Row ${r + 1}, column ${JSON.stringify(table.names[c])}`));
     const refused = model.refused(row);
     answers.push(refused < 0 ? model.predict(row) : `${data.model.features[refused].input} is missing, which it never was in training`);
-    if (refused < 0 && rows.length < 200) rows.push({ i: r, x: row.map(v => Number.isNaN(v) ? null : v), y: label < 0 || classOf(cells[label]) < 0 ? undefined : classOf(cells[label]), predicted: answers[r] });
+    if (refused < 0 && rows.length < 200) rows.push({ i: r, x: row.map(v => Number.isNaN(v) ? null : v), y: label < 0 ? undefined : truthOf(cells[label]), predicted: answers[r] });
     if (r % 2000 === 1999) { told(r + 1); await pause(); }
   }
   data.rows = rows;
@@ -107,15 +110,16 @@ async function answerSamples(table, label, decimal, told) {
   return answers;
 }
 
-const answerText = a => typeof a === "string" ? "" : a < 0 ? "" : className(a);
+const isGiven = a => typeof a === "number";
+const answerText = a => !isGiven(a) ? "" : number ? String(Number(a.toPrecision(9))) : className(a);
 
 // How the answers compare with a column of labels.
 function comparison(table, answers, label) {
   const n = data.model.classes.length, counts = data.model.classes.map(() => new Array(n + 1).fill(0));
   let right = 0, compared = 0;
   answers.forEach((a, r) => {
-    const truth = label < 0 ? -1 : classOf(table.rows[r][label]);
-    if (truth < 0 || typeof a === "string" || a < 0) return;
+    const truth = label < 0 ? undefined : truthOf(table.rows[r][label]);
+    if (truth === undefined || !isGiven(a)) return;
     counts[truth][a]++;
     if (a < n) { compared++; if (a === truth) right++; }
   });
@@ -147,20 +151,31 @@ async function answerFile() {
   }
 }
 
+// How far numbers are from a column of them, and from where to where they go.
+function showNumbers(label) {
+  const { table, answers } = answered, given = answers.filter(isGiven), text = [];
+  const away = answers.map((a, r) => isGiven(a) && label >= 0 ? Math.abs(a - truthOf(table.rows[r][label])) : NaN).filter(d => !Number.isNaN(d));
+  const mean = of => of.reduce((a, b) => a + b, 0) / of.length;
+  if (away.length) text.push(`They are ${inUnit(mean(away).toPrecision(4))} away from ${table.names[label]} on average of ${away.length}`);
+  if (given.length) $("file-table").append(tableOf(["answers", "smallest", "mean", "largest"], [[className(0), valueText(Math.min(...given)), valueText(mean(given)), valueText(Math.max(...given))]]));
+  return text;
+}
+
 function showAnswers(label, seconds) {
-  const { table, answers } = answered, n = data.model.classes.length, { counts, right, compared } = comparison(table, answers, label);
-  const given = answers.filter(a => typeof a !== "string" && a >= 0 && a < n).length, refused = answers.filter(a => typeof a === "string");
-  const unknown = answers.filter(a => a === n).length, text = [`${opened.name}: ${answers.length} ${data.board.stream ? "samples" : "rows"} in ${seconds.toFixed(2)} s, ${given} answers`];
+  const { table, answers } = answered, n = data.model.classes.length, { counts, right, compared } = number ? {} : comparison(table, answers, label);
+  const given = answers.filter(a => isGiven(a) && (number || a < n)).length, refused = answers.filter(a => typeof a === "string");
+  const unknown = number ? 0 : answers.filter(a => a === n).length, text = [`${opened.name}: ${answers.length} ${data.board.stream ? "samples" : "rows"} in ${seconds.toFixed(2)} s, ${given} answers`];
   if (unknown) text.push(`${unknown} unknown`);
   if (refused.length) text.push(`${refused.length} not answered, because ${refused[0]}`);
+  if (number) text.push(...showNumbers(label));
   if (compared) text.push(`${right} of ${compared} are right (${(100 * right / compared).toFixed(2)} %)`);
   $("file-result").textContent = `${text.join(". ")}.`;
   if (compared) {
     const columns = counts[0].map((_, c) => c).filter(c => c < n || counts.some(row => row[c]));
     $("file-table").append(tableOf(["true class", ...columns.map(c => `as ${classText(c)}`)], counts.map((row, c) => [classText(c), ...columns.map(k => row[k])]).filter(row => row.slice(1).some(Boolean))));
-  } else {
+  } else if (!number) {
     const total = new Map();
-    for (const a of answers) if (typeof a !== "string" && a >= 0) total.set(a, (total.get(a) ?? 0) + 1);
+    for (const a of answers) if (isGiven(a)) total.set(a, (total.get(a) ?? 0) + 1);
     $("file-table").append(tableOf(["answer", "how often"], [...total].sort((a, b) => b[1] - a[1]).map(([a, k]) => [classText(a), k])));
   }
   $("download").hidden = false;

@@ -4,6 +4,7 @@ function showAbout() {
   $("title").textContent = data.title;
   $("subtitle").textContent = data.subtitle;
   for (const [name, value] of Object.entries(data.facts)) $("facts").append(make("dt", name), make("dd", String(value)));
+  if (number) $("live-note").textContent = "The C of the board runs in this page, compiled to WebAssembly. Change the features and watch what the rules add.";
   const stream = data.board.stream;
   $("file-note").textContent = stream
     ? `Drop a CSV of samples on this page: a line per sample, with the columns ${stream.axes.join(", ")}. An answer stands beside the sample after which it comes.`

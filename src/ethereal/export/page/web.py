@@ -23,9 +23,9 @@ from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
 from ethereal.export.projects.writer import warn_of_float64
 from ethereal.model import Model, checks
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 
-SUPPORTS = Supports("the page of an export", front_ends=WINDOWS, outputs=ANSWERS)
+SUPPORTS = Supports("the page of an export", front_ends=WINDOWS, outputs=ALL_ANSWERS)
 _SCRIPTS = ("live.js", "inputs.js", "board.js", "table.js", "sensors.js", "web.js")
 _EXPORTS = (
     "et_page_row",
@@ -114,9 +114,13 @@ def compiled(program: Program) -> bytes:
     )
     refuses = bool(program.slots.refused_features) and not has_stream
     values["missing"] = f"{program.name}_missing(et_page_row)" if refuses else "0"
+    is_number = program.model.is_number
+    values["sums"] = "1" if is_number else f"{values['NAME']}_CLASSES"
+    values["answer"] = fill("number.c" if is_number else "answer.c", values, "page")
+    values["pushed"] = fill("pushed.c", values, "page") if is_number else ""
     values["stream"] = fill("stream.c", values, "page") if has_stream else ""
     sources = {**program.files, "et_page.c": fill("glue.c", values, "page")}
-    exports = _EXPORTS + _OF_STREAMS * has_stream
+    exports = _EXPORTS + _OF_STREAMS * has_stream + ("et_page_pushed",) * (has_stream and is_number)
     return compile_wasm(sources, exports, stack=program.stack_bytes + _STACK)
 
 
@@ -125,9 +129,10 @@ def page_text(program: Program, title: str, image: tuple[int, int] | None = None
     model, code = program.model, compiled(program)
     X = _features(program)
     record = model_record(model, X) | {"precision": "float32"}  # as the C compares
+    kind = "a number" if model.is_number else f"{model.n_classes} classes"
     facts = {
         "made by": f"ethereal {package_version()}",
-        "model": f"{model.n_classes} classes, {model.n_clauses} rules, {model.n_includes} conditions",
+        "model": f"{kind}, {model.n_clauses} rules, {model.n_includes} conditions",
         "layout of the C": program.layout,
         "WebAssembly": f"{len(code):,} bytes",
         "checksum": f"{program.tables.checksum(True):08X}",

@@ -209,7 +209,7 @@ def values_of(program: Program) -> dict[str, str]:
         golden += "\n" + more["golden"] if more["golden"] else ""
         tests += "\n" + more["test"].rstrip() if more["test"] else ""
         values |= more
-    return values | {
+    values |= {
         "about": program.about,
         "about_line": " ".join(program.about.split()),
         "class_list": _numbered(program.answer_names),
@@ -224,13 +224,18 @@ def values_of(program: Program) -> dict[str, str]:
         "sums": _table(sums),
         "main_stack": str(-(-stack // _STACK_STEP) * _STACK_STEP),
         "esp_stack": str(max(_ESP_STACK, -(-stack // _STACK_STEP) * _STACK_STEP + _ESP_STACK // 2)),
-        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
+        "golden_classes": ", ".join(map(str, model.output.codes(sums).tolist())),
         "sources": "" if is_single else f"{name}.c",
         "library": "INTERFACE" if is_single else f"STATIC {name}.c",
         "scope": "INTERFACE" if is_single else "PUBLIC",
         "model_files": f"`{name}.h`" + ("" if is_single else f", `{name}.c`"),
         "runtime_files": "".join(f"| `{file}` | {note} |\n" for file in runtime),
     }
+    if program.number:
+        values["sums"] = wrap(list(map(str, sums[:, 0].tolist())))
+        values["value_bits"] = program.number.value_bits(sums)
+    values |= program.project_texts(values)
+    return values | program.answer_texts(values, expected="expected", comparison="comparison")
 
 
 def _numbered(texts: Sequence[str]) -> str:
@@ -249,13 +254,14 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     """
     rows = None if rows is None else program.read_columns(rows)
     warn_of_float64(program.model)
+    warn_of_one_class(program.model)
     _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:
         rows = _near_thresholds(program.model, program.input, _N_ROWS)
     features, sums = program.features(rows), program.model.class_sums(rows)
     is_same = (program.device_sums(features) == sums).all(axis=1)
     if program.model.early:  # the self-test looks for the largest sum
-        is_same &= program.model._engine.winners(rows) == program.model.output.indices(sums)
+        is_same &= program.model._engine.winners(rows) == program.model.output.codes(sums)
     same = np.flatnonzero(is_same)
     if len(same) == 0:
         same = np.arange(len(sums))  # no row agrees, and the self-test will say so
@@ -270,6 +276,17 @@ def warn_of_float64(model: Model) -> None:
             "The model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
             "--out NEW.etm` or Model.in_float32(), and look at its accuracy again.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_one_class(model: Model) -> None:
+    """Warn that a model of one class answers every row alike, because its votes may be meant as a number."""
+    if not model.is_number and model.n_classes == 1:
+        warnings.warn(
+            f"The model has one class, {model.classes.tolist()[0]!r}, and answers every row with it. "
+            "If its votes stand for a number, give the model output=Number(...) in place of classes.",
             UserWarning,
             stacklevel=4,
         )
@@ -292,8 +309,8 @@ def _changes(program: Program, rows: ArrayLike | None) -> str:
     """Return how many rows have another class on the device, as a sentence."""
     if rows is None or len(np.asarray(rows)) == 0:
         return "Values on these steps are answered like on the host. Give typical rows to count the others."
-    host = program.model.output.indices(program.model.class_sums(rows))  # without early answers
-    device = program.model.output.indices(program.device_sums(program.features(rows)))
+    host = program.model.output.codes(program.model.class_sums(rows))  # without early answers
+    device = program.model.output.codes(program.device_sums(program.features(rows)))
     n = int((device != host).sum())
     return f"{n} of the {len(host)} rows given get another class than on the host."
 

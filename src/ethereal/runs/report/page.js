@@ -60,6 +60,7 @@ function showUnknown() {
 }
 
 function showConfusion() {
+  if (!data.confusion) { $("confusion").hidden = true; return; }
   const { counts } = data.confusion, n = counts.length;
   const sums = counts.map(row => row.reduce((a, b) => a + b, 0));
   const table = tableOf(["true class", "rows", "found", ...(counts[0] ?? []).map((_, c) => `as ${classText(c)}`)], []);
@@ -81,10 +82,11 @@ function showLiterals() {
     const box = make("div", "", { class: "ranked" });
     data.ranked.forEach((own, c) => {
       const list = make("ol");
-      for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${side}`, { class: side })));
+      for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${number ? { for: "up", against: "down" }[side] : side}`, { class: side })));
       box.append(make("div", "", {}, make("h3", classText(c)), list));
     });
-    view.append(make("p", "The conditions that most rules of a class have. ×5 for: five rules with this condition vote for the class.", { class: "quiet" }), box);
+    const meaning = number ? "The conditions that most rules have. ×5 up: five rules with this condition push the number up." : "The conditions that most rules of a class have. ×5 for: five rules with this condition vote for the class.";
+    view.append(make("p", meaning, { class: "quiet" }), box);
     return;
   }
   view.append(make("p", "How many clauses ask for a bright pixel (blue) or a dark one (orange): for each class on the left the clauses that vote for it, on the right those against it.", { class: "quiet" }));
@@ -113,6 +115,7 @@ function votesCell(j) {
 function showExplorer() {
   const page = 50, m = data.model;
   let shown = page;
+  $("filter-class").parentNode.hidden = Boolean(number);
   $("filter-class").append(make("option", "all", { value: "" }), ...m.classes.map((_, c) => make("option", className(c), { value: c })));
   const length = j => m.offsets[j + 1] - m.offsets[j];
   const refresh = () => {
@@ -124,7 +127,8 @@ function showExplorer() {
       (!text || m.rules[j].toLowerCase().includes(text)));
     const key = { weight: j => -weight(j), fires: j => -m.fires[j], length, clause: j => j }[order];
     found.sort((a, b) => key(a) - key(b) || a - b);
-    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. A rule votes when all its conditions hold. The class with the most votes wins.`;
+    const counted = number ? `A rule counts when all its conditions hold. The number is ${valueText(number.offset)} and what these rules add.` : "A rule votes when all its conditions hold. The class with the most votes wins.";
+    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. ${counted}`;
     $("clause-rows").replaceChildren(...found.slice(0, shown).map(j => make("tr", "", { "data-clause": j }, make("td", String(j), { class: "number" }), votesCell(j),
       make("td", `${(100 * m.fires[j] / m.fires_of).toFixed(1)} %`, { class: "number", title: `${m.fires[j]} of ${m.fires_of} test rows` }), make("td", String(length(j)), { class: "number" }), make("td", m.rules[j], { class: "rule" }))));
     $("clause-more").hidden = found.length <= shown;
@@ -173,6 +177,10 @@ function showUse() {
 }
 
 showRow = showWindow;
+if (number) {
+  $("live-note").textContent = "The model of the board runs in this page and gives the same number. Change the features and watch what the rules add.";
+  $("votes").setAttribute("aria-label", "What pushes the number up and down");
+}
 showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "teaching", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
 hintAtScrolling();
 addEventListener("resize", hintAtScrolling);

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ANSWERS)  # of which it shows the features
+SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ALL_ANSWERS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,12 @@ _PARTS = ("page.html", "charts.js", "page.js")
 def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
-    labels = model.classes.tolist()
-    y = class_codes(report.y_test, model.classes)
-    predicted = model.output.indices(model.class_sums(X))
+    counts: list[list[int]] | None = None
+    if model.is_number:
+        y, predicted = np.asarray(report.y_test, dtype=np.float64), model.predict(X)
+    else:
+        y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
+        counts = confusion_counts(y, predicted, model.n_classes, model.output.n_answers)
     return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
         "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
         "history": {
@@ -99,13 +102,13 @@ def _payload(report: Report) -> dict[str, Any]:
         "sizes": _series(report.sizes),
         "speeds": _series(report.speeds),
         "this": {name: list(map(float, point)) for name, point in report.this.items()},
-        "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
+        "confusion": None if counts is None else {"counts": counts},
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
         "model": model_record(model, X),
         "start_is": "the middle values of all features",
         "start": [number_of(v) for v in start_of(model, X, drawn=report.image_shape is not None)],
-        "rows": _rows(X, y, predicted),
+        "rows": _rows(X, y, predicted, is_number=model.is_number),
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
@@ -123,16 +126,15 @@ _AS_THEY_ARE = ("title", "subtitle", "command", "table", "search", "rows_are", "
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
 
 
-def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
-    known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+def _rows(
+    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], *, is_number: bool
+) -> list[dict[str, Any]]:
+    """Return some rows with what is true and what is predicted: numbers, or the numbers of classes."""
+    is_known, of = (np.isfinite(y), float) if is_number else (y >= 0, int)
+    known = np.flatnonzero(is_known)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {
-            "i": int(i),
-            "x": list(map(number_of, X[i].tolist())),
-            "y": int(y[i]),
-            "predicted": int(predicted[i]),
-        }
-        for i in known
+        {"i": i, "x": list(map(number_of, X[i].tolist())), "y": of(y[i]), "predicted": of(predicted[i])}
+        for i in known.tolist()
     ]
 
 
