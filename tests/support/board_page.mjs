@@ -14,7 +14,7 @@ answers.classes = taken.map(row => model.predict(row));
 answers.windows = windows.map(window => {
   model.reset();
   const given = window.map(sample => model.push(sample));
-  if (given.slice(0, -1).some(answer => answer >= 0)) throw new Error("an answer came too early");
+  if (given.slice(0, -1).some(answer => answer !== null)) throw new Error("an answer came too early");
   return [given.at(-1), [...model.features]];
 });
 process.stdout.write(JSON.stringify(answers));
