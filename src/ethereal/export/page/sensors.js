@@ -48,7 +48,7 @@ function stopStream(why = "Stopped.") {
 async function startStream() {
   const { axes, hop, majority } = data.board.stream, rate = Number($("sensor-rate").value);
   const chosen = axes.map((_, i) => ({ source: $(`axis${i}`).value, counts: Number($(`counts${i}`).value) }));
-  const wantsSound = chosen.some(c => c.source === "sound"), state = { n: 0, answers: 0 };
+  const wantsSound = chosen.some(c => c.source === "sound"), state = { n: 0, answers: 0, shown: -Infinity };
   if (!(rate > 0)) throw new Error("The rate must be above 0.");
   const take = values => {
     const answer = model.push(values);
@@ -56,7 +56,10 @@ async function startStream() {
     if (answer !== null) {
       state.answers++;
       $("stream-answer").textContent = number ? valueText(answer) : classText(answer);
-      take_row([...model.features]);
+      if (performance.now() - state.shown > 100) { // faster than anybody reads
+        takeRow([...model.features]);
+        state.shown = performance.now();
+      }
     }
     if (answer !== null || state.n % Math.ceil(rate / 4) === 0) $("sensor-state").textContent = `${state.n} samples, ${state.answers} answers, one after every ${hop}${majority > 1 ? `, the most frequent of ${majority}` : ""}.`;
   };
@@ -89,7 +92,7 @@ async function startStream() {
   $("sensor-start").textContent = "Stop";
   $("sensor-state").textContent = "Waiting for samples …";
 }
-const take_row = values => { $("row-choice").value = -1; take(values); };
+const takeRow = values => { $("row-choice").value = -1; take(values); };
 
 function showSensors() {
   const stream = data.board.stream;
