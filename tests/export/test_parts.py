@@ -28,8 +28,8 @@ def test_a_class_and_a_number_have_the_same_texts() -> None:
     """What depends on the kind of answer is said for both, in the same places."""
     of_classes, of_number = list(sections("classes")), set(sections("number"))
     assert not set(of_classes) - of_number
-    own = of_number - set(of_classes)
-    assert own == {"macros", "macros of an interval", "value", "answer_text"}
+    alone = of_number - set(of_classes)
+    assert alone == {"macros", "macros of an interval", "value", "answer_text"}
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)

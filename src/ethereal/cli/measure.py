@@ -274,8 +274,7 @@ def _subject(
                 y = data.y if data.test is None else data.y_test
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
-    has_accuracy = X is not None and y is not None and not machine.is_number
-    accuracy = _accuracy(machine, X, y) if has_accuracy else None
+    accuracy = None if X is None or y is None or machine.is_number else _accuracy(machine, X, y)
     return _Subject(name, machine, X, accuracy, typical)
 
 

@@ -87,6 +87,7 @@ _PARTS = ("page.html", "charts.js", "page.js")
 def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
+    y: NDArray[Any]
     counts: list[list[int]] | None = None
     if model.is_number:
         y, predicted = np.asarray(report.y_test, dtype=np.float64), model.predict(X)
