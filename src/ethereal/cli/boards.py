@@ -60,6 +60,6 @@ def _record(about: str, target: Target) -> dict[str, Any]:
         "flash_bytes": target.flash_bytes,
         "ram_bytes": target.ram_bytes,
         "left": {
-            key: {"flash_bytes": room.flash_bytes, "ram_bytes": room.ram_bytes} for key, room in left.items()
+            key: {"flash_bytes": one.flash_bytes, "ram_bytes": one.ram_bytes} for key, one in left.items()
         },
     }
