@@ -83,6 +83,10 @@ async function startStream() {
     if (await DeviceMotionEvent.requestPermission?.() === "denied") throw new Error("The browser does not allow the motion sensor.");
     const moved = e => {
       const a = e.accelerationIncludingGravity ?? {}, g = e.rotationRate ?? {};
+      if ((a.x ?? g.alpha ?? null) === null) { // a computer without the sensor sends one such event
+        $("sensor-state").textContent = "This device has no motion sensor.";
+        return;
+      }
       const now = { none: 0, ax: a.x, ay: a.y, az: a.z, gx: g.beta, gy: g.gamma, gz: g.alpha };
       resampler.add(e.timeStamp / 1000, chosen.map(c => clip((now[c.source] ?? 0) * c.counts)));
     };
