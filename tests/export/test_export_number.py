@@ -1,12 +1,15 @@
 """Exports of models whose answer is a number: the same sums, and the same bits of numbers, as on the host."""
 
+import os
 import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from ethereal import Model, device, export
+from ethereal.device.emulator import EmulatedBoard
 from ethereal.export import LAYOUTS, make_program
 from ethereal.export.projects import PROJECTS
 from ethereal.export.projects.writer import project_files, project_program
@@ -185,3 +188,20 @@ def test_one_class_is_exported_with_a_warning(tmp_path):
         export.c(model, tmp_path / "c")
     with pytest.warns(UserWarning, match=r"one class, 'y'.* output=Number"):
         export.micropython(model, tmp_path / "mpy")
+
+
+@pytest.mark.parametrize("of_windows", few([False, True]))
+def test_the_papers_board_prints_sums(of_windows, tmp_path):
+    model, X = number_of_windows() if of_windows else number_model(21)
+    folder = export.stm32f746g_disco(model, tmp_path / "board", name="gauge", rows=X)
+    caches = {f"ZIG_{kind}_CACHE_DIR": str(tmp_path / "zig") for kind in ("GLOBAL", "LOCAL")}
+    zig = f"{sys.executable} -m ziglang cc -target thumb-freestanding-eabi -mcpu=cortex_m7 -fno-sanitize=all"
+    built = subprocess.run(["make", "zig", f"ZIG={zig}"], cwd=folder, env=os.environ | caches,
+                           capture_output=True, text=True, check=False)  # fmt: skip
+    assert built.returncode == 0, built.stderr
+    assert "warning" not in built.stderr
+    run = EmulatedBoard(device.Elf((folder / "gauge.elf").read_bytes()), device.TARGETS["cortex-m7"]).run()
+    assert run.succeeded
+    n = 4 if of_windows else 16
+    assert run.text.endswith(f"{n} of {n} golden {'windows' if of_windows else 'rows'} right\n")
+    assert ": sum -" in run.text or ": sum " in run.text
