@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := test,frames,device,study,tune
+EXTRAS := test,frames,device,study,trees,tune
 comma  := ,
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := $(wildcard src/ethereal/native/* src/ethereal/features/*.h)

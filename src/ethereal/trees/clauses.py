@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ethereal.base.checks import check_integer
 from ethereal.features.feature_map import Encoding, FeatureMap
 from ethereal.features.packing import evenly
-from ethereal.features.rounding import round_down
+from ethereal.features.rounding import round_down, to_float32
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
@@ -144,6 +144,7 @@ class _Columns:
 
     def __init__(self, ensemble: Ensemble, trees: Sequence[Tree], takes_missing: NDArray[np.bool_]) -> None:
         n = ensemble.n_features
+        self._is_float64 = ensemble.float64_rows
         numbers: list[set[float]] = [set() for _ in range(n)]
         codes: dict[int, int] = {}
         for tree in trees:
@@ -155,7 +156,7 @@ class _Columns:
             inner = ~tree.is_leaf & ~listed
             if np.isnan(tree.threshold[inner]).any():
                 raise ValueError(f"a threshold of {ensemble.source} is not a number. Is the file whole?")
-            cuts = _rounded(tree.threshold[inner]).tolist()
+            cuts = self.rounded(tree.threshold[inner])
             for f, t in zip(tree.feature[inner].tolist(), cuts, strict=True):
                 numbers[f].add(t)
         for f in sorted(codes):
@@ -172,6 +173,17 @@ class _Columns:
         self.places = [{t: i for i, t in enumerate(of_feature)} for of_feature in cuts_of]
         self.first = self.map.boolean_offsets.tolist()
         self.takes = takes_missing.tolist()
+
+    def rounded(self, thresholds: NDArray[np.float64]) -> list[float]:
+        """Return thresholds for float32 values.
+
+        Rows that are float32 in the library are compared exactly. Rows in float64 are rounded like their
+        thresholds, so that a value on a threshold stays there.
+        """
+        if self._is_float64:
+            return [float(t) for t in to_float32(thresholds)]
+        down = round_down(thresholds)
+        return [float(t) for t in np.where(np.isfinite(thresholds), down, thresholds)]
 
     def start(self, feature: int) -> _Seen:
         """Return what is known of a feature before any test."""
@@ -209,11 +221,6 @@ class _Columns:
         return [[self.map.n_booleans], [0]]
 
 
-def _rounded(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return thresholds for float32 values: finite ones stay finite."""
-    return np.asarray(np.where(np.isfinite(thresholds), round_down(thresholds), thresholds), dtype=float)
-
-
 def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     n_leaves = sum(tree.n_leaves for tree in trees)
     if n_leaves >= MOST_CLAUSES:
@@ -231,7 +238,7 @@ def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int,
 def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     """Yield the number of the tree, a leaf that a row can reach, and what its path says. Left comes first."""
     left, right, feature = tree.left.tolist(), tree.right.tolist(), tree.feature.tolist()
-    cuts, sends_right = _rounded(tree.threshold).tolist(), tree.missing_right.tolist()
+    cuts, sends_right = columns.rounded(tree.threshold), tree.missing_right.tolist()
     open_nodes: list[tuple[int, dict[int, _Seen]]] = [(0, {})]
     while open_nodes:
         node, path = open_nodes.pop()
