@@ -25,7 +25,7 @@ from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
 from ethereal.trees.plain import Ensemble, Tree
 
-WIDEST_VOTE = 8191  # all ensembles that were tried answer with it as their libraries do
+WIDE_VOTE, WIDEST_VOTE = 8191, 32767  # the latter is the most that layouts of the C take
 MOST_CLAUSES = 100_000
 _MOST_VOTES = 2**31 - 1  # of a class over all clauses
 _TYPICAL_ROWS, _TYPICAL_BYTES = 256, 1 << 16
@@ -54,7 +54,7 @@ def model_of(
     X: NDArray[Any] | None = None,
     *,
     missing: Missing = "auto",
-    votes: int = WIDEST_VOTE,
+    votes: int = WIDE_VOTE,
 ) -> Model:
     """Return the trees as a Model, with a clause for each leaf that a row can reach.
 
@@ -78,7 +78,7 @@ def model_of(
       +1 IF x0 > 0.5
       -1 IF x0 <= 0.5
     """
-    votes = check_integer("votes", votes, 1, 2**15 - 1)
+    votes = check_integer("votes", votes, 1, WIDEST_VOTE)
     grown = [tree for tree in ensemble.trees if tree.left[0] >= 0]
     stumps = [tree.values[0] for tree in ensemble.trees if tree.left[0] < 0]
     constant = np.zeros(len(ensemble.classes)) if ensemble.base is None else np.array(ensemble.base, float)
@@ -95,21 +95,18 @@ def model_of(
     if asked:
         literals = [literals[j] for j in asked]
         values = np.array([grown[i].values[node] for i, node, _ in (paths[j] for j in asked)])
-        values += constant / len(set(number))
     else:
-        literals, number, values = columns.constant(), [0, 0], np.array([constant, constant])
+        literals, number, values = columns.constant(), [0, 0], np.zeros((2, len(constant)))
     if len(constant) == 2:  # one sum decides between two classes
-        values[:, 1] -= values[:, 0]
-        values[:, 0] = 0.0
-    largest = float(np.abs(values).max(initial=0.0))
-    most = min(votes, _MOST_VOTES // len(literals))
-    scale = most / largest if largest > 0 else 1.0
-    whole = np.rint(values * scale).astype(np.int32)
+        values, constant = (
+            np.array([0.0, 1.0]) * (each[..., 1:] - each[..., :1]) for each in (values, constant)
+        )
+    whole, scale = _whole_votes(values, constant, np.array(number), votes)
     if ensemble.tie_last:
         whole[np.array(number) == number[0], -1] += 1  # every row comes to one leaf of that tree
     offsets = np.cumsum([0, *map(len, literals)])
     flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
-    clauses = Clauses(flat, offsets, whole, columns.map.n_booleans)
+    clauses = Clauses(flat, offsets, whole.astype(np.int32), columns.map.n_booleans)
     rates, typical = (None, None) if X is None else _typical(columns.map, X)
     return Model.of(
         clauses,
@@ -126,6 +123,26 @@ def model_of(
             "votes_per_unit": scale,
         },
     )
+
+
+def _whole_votes(
+    values: NDArray[np.float64], constant: NDArray[np.float64], tree: NDArray[np.int64], votes: int
+) -> tuple[NDArray[np.int64], float]:
+    """Return values of leaves as whole votes, leaves x classes, and the votes of 1.
+
+    What each row has of a class is added, in whole votes, to the trees that vote for it.
+    """
+    trees = [np.unique(tree[values[:, c] != 0]) for c in range(len(constant))]
+    trees = [several if len(several) else tree[:1] for several in trees]
+    shares = [abs(amount) / len(several) for amount, several in zip(constant.tolist(), trees, strict=True)]
+    largest = float((np.abs(values) + np.array(shares)).max())
+    scale = min(votes, _MOST_VOTES // len(values)) / largest if largest > 0 else 1.0
+    whole = np.rint(values * scale).astype(np.int64)
+    for c, several in enumerate(trees):
+        each, rest = divmod(int(np.rint(constant[c] * scale)), len(several))
+        whole[np.isin(tree, several), c] += each
+        whole[tree == several[0], c] += rest
+    return whole, scale
 
 
 def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing) -> NDArray[np.bool_]:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.features.matrices import feature_matrix
+from ethereal.features.rounding import to_float32
 from ethereal.model import Model, checks
-from ethereal.trees.clauses import WIDEST_VOTE, Missing, model_of
+from ethereal.trees.clauses import WIDE_VOTE, WIDEST_VOTE, Missing, model_of
 from ethereal.trees.plain import Ensemble
 from ethereal.trees.read import read_trees
 
@@ -60,7 +61,7 @@ def from_trees(
     classes: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     missing: Missing = "auto",
-    votes: int = WIDEST_VOTE,
+    votes: int | None = None,
 ) -> Model:
     """Return trees as a Model: each leaf becomes a clause, and its value becomes votes.
 
@@ -83,7 +84,8 @@ def from_trees(
         Whether rows may have missing values. "auto" allows them in the columns that have some in X. Trees
         that send missing values to the right take more clauses then.
     votes
-        The largest vote of a clause. Smaller ones make smaller programs, and more rows may differ.
+        The largest vote of a clause, up to 32767. Smaller ones make smaller programs, and more rows may
+        differ. By default 8191, or 32767 if rows of X are answered differently with 8191.
 
     Returns
     -------
@@ -111,7 +113,7 @@ def from_trees(
     )
     if found.n_differing:
         ties = f" {found.n_ties:,} of these are ties of two classes." if found.n_ties else ""
-        more = " Larger votes, such as votes=32767, may help." if found.n_differing > found.n_ties else ""
+        more = " Larger votes may help." if votes is not None and votes < WIDEST_VOTE else ""
         warnings.warn(
             f"The model answers {found.n_differing:,} of {found.n_rows:,} rows otherwise than the "
             f"{found.source}.{ties}{more}",
@@ -127,7 +129,7 @@ def import_trees(
     classes: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     missing: Missing = "auto",
-    votes: int = WIDEST_VOTE,
+    votes: int | None = None,
 ) -> TreeImport:
     """Return what `from_trees` does with how its answers agree on X. The parameters are the same.
 
@@ -141,7 +143,7 @@ def import_trees(
     """
     ensemble = read_trees(estimator, classes, feature_names)
     rows = None if X is None else _matrix(X, ensemble)
-    model = model_of(ensemble, rows, missing=missing, votes=votes)
+    model = model_of(ensemble, rows, missing=missing, votes=WIDE_VOTE if votes is None else votes)
     counts = {"n_trees": len(ensemble.trees), "n_leaves": ensemble.n_leaves}
     if rows is None or not len(rows):
         return TreeImport(model, ensemble.source, **counts)
@@ -150,6 +152,9 @@ def import_trees(
     certain = int(certain_rows(ensemble, rows, float(model.provenance["votes_per_unit"])).sum())
     lead, error = _leads(ensemble, rows[differs])
     n_ties, differing = int((lead <= error).sum()), len(differs)
+    if votes is None and n_ties < differing:
+        return import_trees(estimator, X, classes=classes, feature_names=feature_names, missing=missing,
+                            votes=WIDEST_VOTE)  # fmt: skip
     agreement = {"rows": len(rows), "certain": certain, "differing": differing, "ties": n_ties}
     model = model._with(provenance=checks.provenance({**model.provenance, "agreement": agreement}))
     return TreeImport(model, ensemble.source, **counts, n_rows=len(rows), n_certain=certain,
@@ -183,13 +188,11 @@ def certain_rows(ensemble: Ensemble, rows: NDArray[Any], votes_per_unit: float) 
     lead, error = _leads(ensemble, rows)
     certain = (lead - error) * votes_per_unit > len(ensemble.trees) + 1
     if ensemble.float64_rows and rows.dtype == np.float64:
-        rounded = rows.astype(np.float32).astype(np.float64)
         for f in range(ensemble.n_features):
-            inner = [(t, ~t.is_leaf & (t.feature == f)) for t in ensemble.trees]
-            cuts = np.unique(np.concatenate([t.threshold[mask] for t, mask in inner]))
-            if len(cuts):
-                places = [np.searchsorted(cuts, of_rows[:, f]) for of_rows in (rows, rounded)]
-                certain &= places[0] == places[1]
+            inner = [(tree, ~tree.is_leaf & (tree.feature == f)) for tree in ensemble.trees]
+            cuts = np.unique(np.concatenate([tree.threshold[mask] for tree, mask in inner]))
+            exact = np.searchsorted(cuts, rows[:, f])
+            certain &= exact == np.searchsorted(to_float32(cuts), to_float32(rows[:, f]))
     return np.asarray(certain)
 
 
