@@ -120,7 +120,8 @@ def pruned(names):
         model = ethereal.from_trees(forest, X[kept])
         whole = choose(model, target="cortex-m7", flash=1 << 24).flash_bytes
         began = time.process_time()
-        small = ethereal.prune(model, X[kept], y[kept], eval_set=(X[~kept], y[~kept]), flash=whole // 10)
+        found = ethereal.prune(model, X[kept], y[kept], validation=(X[~kept], y[~kept]), flash=whole // 10)
+        small = found.model
         seconds = time.process_time() - began
         before, after = ((m.predict(X_test) == y_test).mean() * 100 for m in (model, small))
         flash = choose(small, target="cortex-m7").flash_bytes

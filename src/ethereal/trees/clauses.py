@@ -117,6 +117,7 @@ def model_of(
         typical_rows=typical,
         temperature=float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}"),
         provenance={
+            "kind": "tree ensemble",
             "source": ensemble.source,
             "trees": len(ensemble.trees),
             "leaves": ensemble.n_leaves,

@@ -102,7 +102,7 @@ class Program:
         """What the program is, a line per sentence."""
         small = self.slots.model
         lines = [
-            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals,",
+            f"{self.name}: a {small.kind} with {small.n_clauses} clauses and {small.n_includes} literals,",
             f'exported by ethereal {package_version()} in the layout "{self.layout}".',
             *(part.about(self) for part in self.parts),
         ]
@@ -276,6 +276,8 @@ def usual_values(program: Program) -> dict[str, str]:
         "name": program.name,
         "NAME": program.name.upper(),
         "version": package_version(),
+        "machine": model.kind,
+        "keyword": model.kind.lower(),
         "layout": program.layout,
         "classes": str(len(program.class_names)),
         "features": str(model.n_features),

@@ -97,8 +97,9 @@ def _layout(name: str, about: str, code_bytes: int, supports: Supports, **others
 
 COMPACT = _layout("compact", "the least flash", 1200, _ALL)
 FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, smaller=(0,))
-# Trees are arranged quickly, each alone. Other clauses are refused by its `plan` from MOST_LITERALS on.
-_TREES = replace(_CODE, n_literals=1 << 18)
+# Trees are arranged quickly, each alone. Other clauses are refused by its `plan` above MOST_LITERALS. Equal
+# leaves of several trees become one, with the sum of their votes.
+_TREES = replace(_CODE, n_literals=1 << 18, heaviest_vote=1 << 24)
 STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _TREES, has_rows=False)
 SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)
 # "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
