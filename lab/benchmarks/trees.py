@@ -70,16 +70,16 @@ def equal(names):
             if make is None:
                 path = Path("/tmp") / f"ethereal_trees_{os.getpid()}.json"
                 estimator.save_model(path)
-                found = import_trees(str(path), rows)
+                result = import_trees(str(path), rows)
                 path.unlink()
-                differing = int((found.model.predict(rows) != estimator.predict(rows)).sum())
+                differing = int((result.model.predict(rows) != estimator.predict(rows)).sum())
             else:
-                found = import_trees(estimator, rows)
-                differing = found.n_differing
+                result = import_trees(estimator, rows)
+                differing = result.n_differing
             seconds = time.process_time() - began
             print(
-                f"{name}; {kind}; {found.n_trees}; {found.n_leaves}; {found.model.n_clauses}; "
-                f"{found.n_rows}; {100 * found.certain:.1f}; {differing}; {found.n_ties}; {seconds:.1f}",
+                f"{name}; {kind}; {result.n_trees}; {result.n_leaves}; {result.model.n_clauses}; "
+                f"{result.n_rows}; {100 * result.certain:.1f}; {differing}; {result.n_ties}; {seconds:.1f}",
                 flush=True,
             )
 
@@ -120,8 +120,8 @@ def pruned(names):
         model = ethereal.from_trees(forest, X[kept])
         whole = choose(model, target="cortex-m7", flash=1 << 24).flash_bytes
         began = time.process_time()
-        found = ethereal.prune(model, X[kept], y[kept], validation=(X[~kept], y[~kept]), flash=whole // 10)
-        small = found.model
+        result = ethereal.prune(model, X[kept], y[kept], validation=(X[~kept], y[~kept]), flash=whole // 10)
+        small = result.model
         seconds = time.process_time() - began
         before, after = ((m.predict(X_test) == y_test).mean() * 100 for m in (model, small))
         flash = choose(small, target="cortex-m7").flash_bytes

@@ -81,11 +81,11 @@ def test_what_is_no_file_of_trees_is_refused(call, saved, tmp_path):
     (tmp_path / "empty.json").write_text("")
     for name, told in (
         ("p.pkl", "executes code"),
-        ("cut.json", "no file of trees"),
+        ("cut.json", "not a file of trees"),
         ("cut.ubj", "treelite does not read"),
         ("cut.txt", "not whole"),
         ("other.json", "has no trees"),
-        ("empty.json", "no file of trees"),
+        ("empty.json", "not a file of trees"),
         ("gone.json", "no such file"),
     ):
         failed = call("import", name, "-o", "m.etm", code=1)

@@ -59,13 +59,13 @@ def _fitted(kind, X, y):
 def test_the_model_answers_like_the_library(kind, n_classes):
     X, y = _table(n_classes)
     estimator = _fitted(kind, X[::2], y[::2])
-    found = import_trees(estimator, X)
+    result = import_trees(estimator, X)
     # Where two classes are level, a library answers by the rounding of its sums.
-    assert (found.model.predict(X) != estimator.predict(X)).sum() == found.n_differing == found.n_ties <= 1
-    assert found.n_rows == len(X)
-    assert found.certain > 0.9
-    assert found.model.provenance["agreement"]["rows"] == len(X)
-    assert f"{len(X)} rows" in str(found)
+    assert (result.model.predict(X) != estimator.predict(X)).sum() == result.n_differing == result.n_ties <= 1
+    assert result.n_rows == len(X)
+    assert result.certain > 0.9
+    assert result.model.provenance["agreement"]["rows"] == len(X)
+    assert f"{len(X)} rows" in str(result)
 
 
 @pytest.mark.parametrize("kind", TAKE_MISSING)
@@ -132,9 +132,9 @@ def test_rows_that_float32_takes_over_a_threshold_are_not_certain():
     estimator = forests.HistGradientBoostingClassifier(learning_rate=1.0, max_iter=3, min_samples_leaf=1).fit(
         X, y
     )
-    found = import_trees(estimator, X)
-    assert found.n_differing == 10
-    assert found.n_certain <= 30
+    result = import_trees(estimator, X)
+    assert result.n_differing == 10
+    assert result.n_certain <= 30
     with pytest.warns(UserWarning, match="10 of 40 rows otherwise"):
         ethereal.from_trees(estimator, X)
 
@@ -144,6 +144,6 @@ def test_an_early_stop_keeps_the_trees_that_answer():
     estimator = _xgboost(early_stopping_rounds=2, learning_rate=1.0).set_params(n_estimators=60)
     estimator.fit(X[::2], y[::2], eval_set=[(X[1::2], y[1::2])], verbose=False)
     assert estimator.best_iteration < 59
-    found = import_trees(estimator, X)
-    assert found.n_trees == 3 * (estimator.best_iteration + 1)
-    assert found.n_differing == 0
+    result = import_trees(estimator, X)
+    assert result.n_trees == 3 * (estimator.best_iteration + 1)
+    assert result.n_differing == 0

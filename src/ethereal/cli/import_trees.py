@@ -65,20 +65,25 @@ def import_trees(
         check_out(out, as_json)
         options: dict[str, Any] = {"classes": _labels(classes), "votes": votes}
         options["missing"] = True if missing else "auto"
-        found = trees.import_trees(forest, **options)
+        result = trees.import_trees(forest, **options)
         if rows is not None:
-            tolerant = found.model.ignoring_missing()  # here only columns are found by it
+            tolerant = result.model.ignoring_missing()  # here only columns are result by it
             given = read(rows, table, like=tolerant)
-            found = trees.import_trees(forest, given.X, **options)
-        found.model.save(out)
-        accuracy = None if rows is None else _accuracy(found.model, given)
+            result = trees.import_trees(forest, given.X, **options)
+        result.model.save(out)
+        accuracy = None if rows is None else _accuracy(result.model, given)
     if as_json:
-        facts = {"model": str(out), "source": found.source, "trees": found.n_trees, "leaves": found.n_leaves}
-        facts |= {"clauses": found.model.n_clauses, "rows": found.n_rows, "certain": found.n_certain}
-        typer.echo(json.dumps(facts | {"differing": found.n_differing, "accuracy": accuracy}))
+        facts = {
+            "model": str(out),
+            "source": result.source,
+            "trees": result.n_trees,
+            "leaves": result.n_leaves,
+        }
+        facts |= {"clauses": result.model.n_clauses, "rows": result.n_rows, "certain": result.n_certain}
+        typer.echo(json.dumps(facts | {"differing": result.n_differing, "accuracy": accuracy}))
         return
     tell = partial(say, err=is_standard_output(out))
-    for line in str(found).splitlines():
+    for line in str(result).splitlines():
         tell(line)
     if accuracy is not None:
         tell(f"accuracy: {100 * accuracy:.2f} % on these rows")

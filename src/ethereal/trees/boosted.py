@@ -60,7 +60,7 @@ def of_file(path: Path) -> Ensemble:
 
 
 _NONE = (
-    "is no file of trees. It must be what XGBoost saves as .json or .ubj, or what LightGBM saves as text. "
+    "is not a file of trees. It must be what XGBoost saves as .json or .ubj, or what LightGBM saves as text. "
     "Pickles and joblib files are not read, because opening one executes code that is in it. Load yours in "
     "Python and call ethereal.from_trees."
 )
@@ -106,8 +106,8 @@ def _checked_text(text: str, name: str) -> tuple[str, ...] | None:
     for line in re.findall(r"^decision_type=(.*)$", text, re.MULTILINE):
         if any(int(number) >> 2 & 3 == 1 for number in line.split()):
             raise ValueError(f"{name} takes zeros for missing values. Train with zero_as_missing=False.")
-    found = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
-    names = tuple(found[1].split(" ")) if found else ()
+    match = re.search(r"^feature_names=(.*)$", text, re.MULTILINE)
+    names = tuple(match[1].split(" ")) if match else ()
     is_default = all(name == f"Column_{f}" for f, name in enumerate(names))
     return None if is_default else names
 

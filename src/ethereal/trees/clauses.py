@@ -27,6 +27,7 @@ from ethereal.trees.plain import Ensemble, Tree
 
 WIDE_VOTE, WIDEST_VOTE = 8191, 32767  # the latter is the most that layouts of the C take
 MOST_CLAUSES = 100_000
+MOST_CODES = 1000  # of a feature with categories
 _MOST_VOTES = 2**31 - 1  # of a class over all clauses
 _TYPICAL_ROWS, _TYPICAL_BYTES = 256, 1 << 16
 _LARGEST = float(np.finfo(np.float32).max)
@@ -180,6 +181,11 @@ class _Columns:
         for f in sorted(codes):
             if numbers[f]:
                 raise ValueError(f"feature {f} is tested as a number and as a category, which cannot be both")
+            if codes[f] >= MOST_CODES:
+                raise ValueError(
+                    f"feature {f} has the category {codes[f]}. A Model of trees takes categories that are "
+                    f"whole numbers from 0 to {MOST_CODES - 1}. Number them anew before you train."
+                )
         self.codes = codes  # the highest of each feature with categories
         cuts_of = [sorted(t for t in of_feature if abs(t) <= _LARGEST) for of_feature in numbers]
         for f, highest in codes.items():
@@ -210,25 +216,25 @@ class _Columns:
 
     def literals(self, path: dict[int, _Seen]) -> list[int]:
         """Return the literals of what a path says, ascending."""
-        n, found = self.map.n_booleans, []
+        n, literals = self.map.n_booleans, []
         for f, seen in path.items():
             first, last = self.first[f], self.first[f + 1] - 1
             if seen.missing == _Surely:
-                found.append(last)
+                literals.append(last)
                 continue
             if seen.low >= 0:
-                found.append(first + seen.low)
+                literals.append(first + seen.low)
             if seen.high >= 0:
-                found.append(n + first + seen.high)
+                literals.append(n + first + seen.high)
             if seen.bins >= 0:
                 if seen.bins.bit_count() == 1 and seen.missing == _Never:
-                    found.append(first + seen.bins.bit_length() - 1)
+                    literals.append(first + seen.bins.bit_length() - 1)
                     continue
                 every = self.codes[f] + 3
-                found += [n + first + i for i in range(every) if not seen.bins >> i & 1]
+                literals += [n + first + i for i in range(every) if not seen.bins >> i & 1]
             if seen.low < 0 and self.takes[f] and seen.missing == _Never:
-                found.append(n + last)
-        return sorted(found)
+                literals.append(n + last)
+        return sorted(literals)
 
     def constant(self) -> list[list[int]]:
         """Return the literals of two clauses of which one fires, for an ensemble without a test."""
@@ -243,8 +249,8 @@ def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int,
     n_leaves = sum(tree.n_leaves for tree in trees)
     if n_leaves >= MOST_CLAUSES:
         raise ValueError(f"The trees have {n_leaves:,} leaves. {_TOO_LARGE}")
-    found = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
-    for n, leaf in enumerate(found):
+    every = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
+    for n, leaf in enumerate(every):
         if n >= MOST_CLAUSES:
             raise ValueError(
                 f"The trees have {n_leaves:,} leaves, and those that ask for missing values take several "

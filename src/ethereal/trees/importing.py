@@ -108,18 +108,18 @@ def from_trees(
     >>> bool((model.predict(X) == forest.predict(X)).all())
     True
     """
-    found = import_trees(
+    result = import_trees(
         estimator, X, classes=classes, feature_names=feature_names, missing=missing, votes=votes
     )
-    if found.n_differing:
-        ties = f" {found.n_ties:,} of these are ties of two classes." if found.n_ties else ""
+    if result.n_differing:
+        ties = f" {result.n_ties:,} of these are ties of two classes." if result.n_ties else ""
         more = " Larger votes may help." if votes is not None and votes < WIDEST_VOTE else ""
         warnings.warn(
-            f"The model answers {found.n_differing:,} of {found.n_rows:,} rows otherwise than the "
-            f"{found.source}.{ties}{more}",
+            f"The model answers {result.n_differing:,} of {result.n_rows:,} rows otherwise than the "
+            f"{result.source}.{ties}{more}",
             stacklevel=2,
         )
-    return found.model
+    return result.model
 
 
 def import_trees(

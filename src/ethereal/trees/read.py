@@ -78,8 +78,8 @@ def _of_path(path: Path) -> Ensemble:
 
 def _of_estimator(estimator: Any) -> Ensemble:
     kinds = [(one.__module__.partition(".")[0], one.__name__) for one in type(estimator).__mro__]
-    package, own = kinds[0]
-    what = f"{own} of {'scikit-learn' if package == 'sklearn' else package}"
+    package, kind = kinds[0]
+    what = f"{kind} of {'scikit-learn' if package == 'sklearn' else package}"
     if isinstance(estimator, type):
         raise TypeError(f"estimator is the class {estimator.__name__}. Give one that is fitted.")
     for package, name in kinds:
@@ -96,7 +96,7 @@ def _of_estimator(estimator: Any) -> Ensemble:
         if (package, name) == ("lightgbm", "LGBMClassifier"):
             _check_fitted(estimator, what)
             return _labelled(boosted.of_lightgbm(estimator.booster_, what), estimator)
-    raise TypeError(_refusal(estimator, what, own))
+    raise TypeError(_refusal(estimator, what, kind))
 
 
 def _labelled(ensemble: Ensemble, estimator: Any) -> Ensemble:
@@ -130,7 +130,7 @@ def _refusal(estimator: Any, what: str, name: str) -> str:
 
 
 def _check(ensemble: Ensemble) -> None:
-    """Refuse trees that are no trees, as in a file that was changed."""
+    """Refuse nodes that make something else than a tree, as in a file that was changed."""
     if not ensemble.n_features:
         raise ValueError(f"{ensemble.source} has no features")
     for i, tree in enumerate(ensemble.trees):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.trees.clauses import MOST_CODES
 from ethereal.trees.plain import Ensemble, Listed, Tree
 
 SIMPLE = ("DecisionTreeClassifier", "ExtraTreeClassifier")
 FORESTS = ("RandomForestClassifier", "ExtraTreesClassifier")
 BOOSTED = "GradientBoostingClassifier"
 HISTOGRAMS = "HistGradientBoostingClassifier"
-_MOST_CODES = 1000
 
 
 def read(estimator: Any, kind: str) -> Ensemble:
@@ -113,7 +113,7 @@ def _codes(estimator: Any, features: NDArray[np.int64]) -> list[list[int]]:
     """Return the value of each code of the features that are categories."""
     if not len(features):
         return []
-    found = []
+    codes = []
     encoder = estimator._preprocessor.named_transformers_["encoder"]
     for f, values in zip(features.tolist(), encoder.categories_, strict=True):
         known = [value for value in values if value == value and value is not None]
@@ -121,15 +121,15 @@ def _codes(estimator: Any, features: NDArray[np.int64]) -> list[list[int]]:
         if wrong is not None:
             raise ValueError(
                 f"feature {f} has the category {wrong!r}. A Model of trees takes categories that are whole "
-                f"numbers from 0 to {_MOST_CODES - 1}. Encode them so before you train."
+                f"numbers from 0 to {MOST_CODES - 1}. Encode them so before you train."
             )
-        found.append([int(value) for value in known])
-    return found
+        codes.append([int(value) for value in known])
+    return codes
 
 
 def _is_code(value: Any) -> bool:
     is_number = isinstance(value, (int, float, np.number))
-    return is_number and bool(0 <= value < _MOST_CODES and int(value) == value)
+    return is_number and bool(0 <= value < MOST_CODES and int(value) == value)
 
 
 def _histogram_tree(
