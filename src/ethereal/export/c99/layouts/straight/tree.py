@@ -89,13 +89,17 @@ class SlotTests:
         return _join("any", *(_between(levels, run, possible) for run in runs))
 
 
-def _same_feature(slots: Slots) -> list[list[int]]:
-    """Return slots with thresholds of the same feature, ascending, where a feature has several."""
-    by_feature: dict[int, list[int]] = defaultdict(list)
+def _same_feature(slots: Slots) -> list[tuple[list[int], int | None]]:
+    """Return the slots of features that have several: those of thresholds, ascending, and that of missing."""
+    levels: dict[int, list[int]] = defaultdict(list)
+    missing: dict[int, int] = {}
     for s, slot in enumerate(slots.slots):
         if slot.kind == "level" and slot.thresholds:
-            by_feature[slot.feature].append(s)
-    return [several for several in by_feature.values() if len(several) > 1]
+            levels[slot.feature].append(s)
+        elif slot.kind == "missing":
+            missing[slot.feature] = s
+    several = [f for f, of_feature in levels.items() if len(of_feature) > 1 or f in missing]
+    return [(levels[f], missing.get(f)) for f in several]
 
 
 def _tests(s: int, slot: Slot) -> list[Test]:
@@ -203,10 +207,11 @@ class Builder:
         self._everything = (1 << len(rows)) - 1
         self._truths: dict[tuple[int, States], int] = {}
         self._clauses = [self._open(slots, i, clause) for i, clause in enumerate(clauses or slots.clauses)]
-        # Thresholds of one feature may be in several slots, which are asked for together in groups.
-        self._levels: dict[int, list[int]] = {}
-        for of_feature in _same_feature(slots):
-            self._levels |= dict.fromkeys(of_feature, of_feature)
+        # Thresholds of one feature, and whether it is missing, may be in several slots.
+        self._levels: dict[int, tuple[list[int], int | None]] = {}
+        for levels, missing in _same_feature(slots):
+            of_feature = levels if missing is None else [*levels, missing]
+            self._levels |= dict.fromkeys(of_feature, (levels, missing))
 
     def build(self, first: int = 0, last: int | None = None) -> Block:
         """Return the code of all clauses, or of those from the first to before the last."""
@@ -225,14 +230,24 @@ class Builder:
         return clause if len(wants) == len(clause.wants) else clause._replace(wants=tuple(wants.items()))
 
     def _implied(self, slot: int, states: States) -> list[tuple[int, States]]:
-        """Return the slots of the same feature, and the states in which they must be."""
+        """Return the other slots of the same feature, and the states in which they must be.
+
+        A value above a threshold is above those of the slots below, and is not missing.
+        """
         if slot not in self._levels:
             return []
-        levels, every = self._levels[slot], self.tests.every
+        levels, missing = self._levels[slot]
+        every = self.tests.every
+        if slot == missing:
+            return [(other, 1) for other in levels] if not states & 1 else []
+        implied: list[tuple[int, States]] = []
         place, top = levels.index(slot), (every[slot] + 1) >> 1
-        below = [(other, (every[other] + 1) >> 1) for other in levels[:place]] if not states & 1 else []
-        above = [(other, 1) for other in levels[place + 1 :]] if not states & top else []
-        return below + above
+        if not states & 1:
+            implied += [(other, (every[other] + 1) >> 1) for other in levels[:place]]
+            implied += [] if missing is None else [(missing, 1)]
+        if not states & top:
+            implied += [(other, 1) for other in levels[place + 1 :]]
+        return implied
 
     def build_groups(self, groups: Sequence[Sequence[Open]]) -> Block:
         """Return the code of groups of clauses, of each of which at most one clause fires."""
