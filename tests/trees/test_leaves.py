@@ -79,3 +79,14 @@ def test_a_feature_is_a_number_or_a_category():
     )
     with pytest.raises(ValueError, match=r"feature 0 is tested as a number and as a category"):
         model_of(Ensemble([number, category], np.array([0, 1]), 1))
+
+
+def test_the_page_of_trees_says_what_they_are():
+    from ethereal.runs.report.page import Report, render
+
+    ensemble = random_ensemble(2)
+    rows = float32_rows(ensemble, 30, 2)
+    model = model_of(ensemble, rows)
+    page = render(Report("t", "", model, rows, model.predict(rows)))
+    assert "Tree ensemble" in page
+    assert "Tsetlin" not in page
