@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ethereal.model.calibration import vote_scale
 from ethereal.trees import clauses
 from ethereal.trees.clauses import model_of
 from ethereal.trees.plain import Ensemble, Tree
@@ -90,3 +91,11 @@ def test_the_page_of_trees_says_what_they_are():
     page = render(Report("t", "", model, rows, model.predict(rows)))
     assert "Tree ensemble" in page
     assert "Tsetlin" not in page
+
+
+def test_the_scale_of_wide_votes_is_found_around_what_is_expected():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(4000, 3)) * 2
+    codes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)  # drawn with these logits
+    scale = vote_scale((logits * 20_000).astype(np.int32), codes, 1 / 12_000)
+    assert 0.9 < scale * 20_000 < 1.1
