@@ -168,7 +168,10 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         ways.append(_Way.of([builder.build(*of_part) for of_part in pairwise(ends)], slots, shares))
     if per_group >= _WORTH_GROUPS:
         ways.append(_Way.of([builder.build_groups(of_part) for of_part in groups], slots, shares))
-    parts, fields, costs = ways[-1] if all(ways[-1].is_cheaper(way) for way in ways[:-1]) else ways[0]
+    is_trees = per_group >= _WORTH_ALONE
+    parts, fields, costs = (
+        ways[-1] if all(ways[-1].is_cheaper(way, is_trees) for way in ways[:-1]) else ways[0]
+    )
 
     def write(out: Tables) -> None:
         for part in parts:
@@ -193,10 +196,16 @@ class _Way(NamedTuple):
             move_votes(part, fields)
         return _Way(parts, fields, Estimator(slots, fields).costs(parts, shares))
 
-    def is_cheaper(self, other: _Way) -> bool:
-        """Return whether this way takes neither more instructions nor more bytes."""
-        less = self.costs.instructions <= other.costs.instructions
-        return less and self.costs.code_bytes <= other.costs.code_bytes
+    def is_cheaper(self, other: _Way, is_trees: bool) -> bool:
+        """Return whether this way takes neither more instructions nor more bytes.
+
+        Of trees it is enough if it takes a larger share less of one than it takes more of the other.
+        """
+        more = (
+            self.costs.instructions / other.costs.instructions,
+            self.costs.code_bytes / other.costs.code_bytes,
+        )
+        return more[0] * more[1] < 1 if is_trees else max(more) <= 1
 
 
 def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:
