@@ -76,18 +76,10 @@ def render(report: Report) -> str:
     """
     SUPPORTS.check(report.model.needs)
     folder = files("ethereal.runs.report")
-<<<<<<< HEAD
-    text = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
-    script = "\n".join(text[name] for name in ("live.js", "charts.js", "page.js"))
-    # "<" is never written into the data, so that no text in it can end the script element
-    data = json.dumps(_payload(report), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    page = text["page.html"]
-    parts = ("{{kind}}", _KINDS[report.model.kind]), ("{{css}}", text["page.css"]), ("{{js}}", script)
-    for mark, content in (*parts, ("{{data}}", data)):
-        before, after = page.split(mark)
-        page = before + content + after
-    return page
+    html, charts, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
+    html = html.replace("{{kind}}", _KINDS[report.model.kind])
+    scripts = "\n".join([shared("live.js"), charts, shared("inputs.js"), page])
+    return page_of(html, shared("page.css"), scripts, _payload(report))
 
 
 _KINDS = {
@@ -96,15 +88,7 @@ _KINDS = {
     "tree ensemble": "<dt>Tree ensemble</dt><dd>What the rules come from. The way to each leaf of a tree is "
     "a rule, and the rules vote for classes and against them.</dd>",
 }
-_PARTS = ("page.html", "page.css", "live.js", "charts.js", "page.js")
-=======
-    html, charts, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
-    scripts = "\n".join([shared("live.js"), charts, shared("inputs.js"), page])
-    return page_of(html, shared("page.css"), scripts, _payload(report))
-
-
 _PARTS = ("page.html", "charts.js", "page.js")
->>>>>>> main
 
 
 def _payload(report: Report) -> dict[str, Any]:

@@ -85,15 +85,9 @@ class CLayout:
 _ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ALL_ANSWERS)
 _ALL = replace(_ROWS, front_ends=WINDOWS)
 _LEARNING = replace(_ALL, consumer="an export that learns", n_classes=255, outputs=Supports.outputs)
-<<<<<<< HEAD
 MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
 _CODE = replace(_ALL, n_classes=256, n_literals=MOST_LITERALS, early=True)
-_PLANES = replace(_ROWS, longest_clause=256)
-=======
-_MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
-_CODE = replace(_ALL, n_classes=256, n_literals=_MOST_LITERALS, early=True)
 _PLANES = replace(_ROWS, longest_clause=256, outputs=ANSWERS)
->>>>>>> main
 _WORDS = replace(_ROWS, n_booleans=1 << 13)  # that a word can number
 
 

@@ -38,12 +38,8 @@ from ethereal.export.c99.layouts.straight.tree import (
     move_votes,
 )
 from ethereal.features.rounding import round_down
-<<<<<<< HEAD
 from ethereal.model.needs import NotSupported
-from ethereal.model.output import early_answers, parts_of
-=======
 from ethereal.model.output import Number, early_answers, parts_of
->>>>>>> main
 
 _WORD = 1 << 32
 # Instructions and bytes on a Cortex-M7, fitted to what twenty pruned models of five data sets take.
