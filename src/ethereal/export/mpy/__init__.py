@@ -175,8 +175,14 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model) + ["number"] * _is_number(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
-        return _joined(pieces)
-    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+        text = _joined(pieces)
+    else:
+        text = _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+    return (
+        text
+        if model is None
+        else text.replace("# A trained Tsetlin machine:", f"# A trained {model.kind}:", 1)
+    )
 
 
 def self_test(model: Model | None = None) -> str:
@@ -292,6 +298,7 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
         if isinstance(output, Number)
         else f"{model.n_classes} classes ({_labels(model)})",
         "name": name,
+        "machine": model.kind,
         "code": code,
         "bytes": str(n_bytes),
         "clauses": str(model.n_clauses),
