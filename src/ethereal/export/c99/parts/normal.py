@@ -27,6 +27,7 @@ class NormalRows(Part):
     functions = ("score", "is_normal")
     normal: Normal
     is_alone: bool  # whether the answer is "normal" or "not normal"
+    learns: bool  # whether the board learns what is normal here
 
     @classmethod
     def of(cls, draft: Draft) -> NormalRows | None:
@@ -39,7 +40,7 @@ class NormalRows(Part):
                 f"input is {draft.kind.name!r}, but what is normal was found in numbers that are not whole. "
                 "Leave the option out, or fit it on the numbers that the board reads."
             )
-        return cls(normal, draft.model.output.kind == "normal")
+        return cls(normal, draft.model.output.kind == "normal", bool(draft.options.own_normal))
 
     def code_bytes(self) -> int:
         n = len(self.normal.features)
@@ -59,8 +60,10 @@ class NormalRows(Part):
             "n": str(len(features)),
             "centres": str(len(normal.centres)),
             "limit": f"{normal.limit}L",
-            "limit_now": f"{program.name.upper()}_NORMAL_LIMIT",
-            "own": "",
+            "limit_now": self._limit(program),
+            "own": self.section("own", program) if self.learns else "",
+            "position": "int16_t" if self.learns else "int8_t",
+            "size": self.section("finer" if self.learns else "usual", program).rstrip(),
             "beside": "" if self.is_alone else (
                 f"\n   Not normal is not {program.name}_predict()'s \"unknown\": clauses may agree on a row "
                 "that is far from all\n   that training saw."
@@ -84,6 +87,12 @@ class NormalRows(Part):
                 value = f"(features[{which}] == {program.name.upper()}_MISSING) ? 0 : {value}"
             values["steps"] = f"        const int32_t away = {value};"
         return values
+
+    def _limit(self, program: Program) -> str:
+        return f"{program.name}_normal_limit()" if self.learns else f"{program.name.upper()}_NORMAL_LIMIT"
+
+    def fills(self, program: Program) -> dict[str, str]:
+        return {"limit_now": self._limit(program)}
 
     def text(self, which: str, program: Program) -> str:
         return "" if which in ("golden", "test") else super().text(which, program)
