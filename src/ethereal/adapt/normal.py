@@ -2,7 +2,7 @@
 
 The features and their scales are those of the model, and centres and limit become the board's own. A row
 waits among the last `HELD` before it is learned. What waits in the end was never learned, so the limit
-comes from it. docs/guide/normal.md says how to use it, and `export/c99/parts/own_normal.c.in` repeats the rule.
+comes from it. docs/guide/normal.md says how to use it. `export/c99/parts/own_normal.c.in` repeats the rule.
 """
 
 from __future__ import annotations
@@ -106,7 +106,9 @@ class Normal:
         shift, size = (general.gains >> 3).astype(np.int64), np.abs(away)
         size = np.where(shift < FINE, np.minimum(size, EDGE), size)
         size = size * (64 + 8 * (general.gains & 7).astype(np.int64))
-        size = np.where(shift < FINE, size << np.maximum(FINE - shift, 0), size >> np.maximum(shift - FINE, 0))
+        size = np.where(
+            shift < FINE, size << np.maximum(FINE - shift, 0), size >> np.maximum(shift - FINE, 0)
+        )
         return np.asarray(np.sign(away) * np.minimum(size, EDGE))
 
     def learn(self, x: ArrayLike) -> int:
@@ -185,7 +187,9 @@ class Normal:
 
     def score(self, X: Any) -> NDArray[np.int64]:
         """Return how far rows or windows are from what is normal here."""
-        return self._own_score(self.positions(X)) if self.is_own else self.general.score(rows_of(self.model, X))
+        return (
+            self._own_score(self.positions(X)) if self.is_own else self.general.score(rows_of(self.model, X))
+        )
 
     def is_normal(self, X: Any) -> NDArray[np.bool_]:
         """Return which rows or windows are normal here."""

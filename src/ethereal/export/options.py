@@ -142,7 +142,8 @@ class ExportOptions(LearnOptions, ProgramOptions):
         check_integer("own_normal", options.own_normal, 0, 64)
         if options.own_normal and options.learn is not None:
             raise ValueError(
-                f"own_normal is {options.own_normal} and learn is {options.learn!r}. A board learns one of them."
+                f"own_normal is {options.own_normal} and learn is {options.learn!r}. A board learns one of "
+                "them."
             )
         check_number("early", options.early, 0, 0.5)
         if options.clause_bytes is not None:

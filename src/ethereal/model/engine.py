@@ -94,7 +94,7 @@ class Engine:
         )[0]
 
     def class_sums(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int32]:
-        """Return the votes per class, rows x classes. Where the answer is "normal", the limit and the score."""
+        """Return the votes per class, rows x classes. Of a detector they are the limit and the score."""
         if self._model.output.kind == "normal":
             return self._limit_and_score(X, packed)
         return self._run(X, (self._model.n_classes,), np.int32, n_jobs, packed)

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
+_MARGINS = replace(SUPPORTS, consumer="with_unknown", outputs=ANSWERS)
 
 
 class Model:
@@ -337,6 +338,7 @@ class Model:
 
         `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
         """
+        _MARGINS.check(self.needs)
         return self._with(output=checks.output(self.classes, margin, label, bool(self.early)))
 
     def with_deployment(self, deployment: Deployment | None) -> Model:
@@ -383,7 +385,7 @@ class Model:
         ----------
         X, y, groups
             Training rows, their labels, and the person or machine of each. Groups that are left out in turn
-            give the limit. Without groups, parts of the rows do. Without labels, the model's answers are taken.
+            give the limit. Without groups, parts of the rows do. Without labels, the model's answers count.
         false_alarms
             Share of normal rows that may be called not normal.
         n_centres, n_features, random_state

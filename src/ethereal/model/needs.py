@@ -30,6 +30,7 @@ _WORDS = {
 
 _REMEDIES = {
     "windows": " Export it as C, or use a model of the features alone.",
+    "normal": " The model has no clauses. Export it as C, and ask model.explain_normal(x) why it answers.",
     "unknown": " Take the margin off with model.with_unknown(None), and set it again afterwards.",
 }
 

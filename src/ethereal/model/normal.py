@@ -99,7 +99,11 @@ def _better_features(
 
 
 def _told(
-    rows: NDArray[Any], labels: NDArray[Any], left_out: Any, features: NDArray[np.intp], options: NormalOptions
+    rows: NDArray[Any],
+    labels: NDArray[Any],
+    left_out: Any,
+    features: NDArray[np.intp],
+    options: NormalOptions,
 ) -> float:
     """Return how well a class that was left out is told from rows of the others that were left out too."""
     known = np.flatnonzero(labels != left_out)
@@ -144,7 +148,9 @@ class NormalExplanation:
 
     def __str__(self) -> str:
         head = f"{LABELS[0 if self.is_normal else 1]}: the score is {self.score}, the limit {self.limit}"
-        return "\n".join([head, *(f"  {each} ({100 * each.share:.0f} % of the score)" for each in self.features)])
+        return "\n".join(
+            [head, *(f"  {each} ({100 * each.share:.0f} % of the score)" for each in self.features)]
+        )
 
 
 def explain_normal(model: Model, x: ArrayLike, most: int = 5) -> NormalExplanation:
@@ -172,5 +178,7 @@ def explain_normal(model: Model, x: ArrayLike, most: int = 5) -> NormalExplanati
 def normal_in(model: Model) -> Normal:
     """Return the record of what is normal, or say how to get one."""
     if model.normal is None:
-        raise ValueError("the model does not know what is normal. Give rows: model.with_normal(X, y, groups).")
+        raise ValueError(
+            "the model does not know what is normal. Give rows: model.with_normal(X, y, groups)."
+        )
     return model.normal

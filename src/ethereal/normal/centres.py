@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.rounding import to_float32
-from ethereal.normal.record import EDGE, FARTHEST, Normal, nearest, positions_of, steps_of
+from ethereal.normal.record import EDGE, nearest, positions_of, steps_of
 
 DEVIATION = 12.0  # positions that are a standard deviation of a feature
 _RARE = 200  # one row in so many on either side may be any
@@ -141,7 +141,7 @@ def _improved(positions: NDArray[np.int8], centres: NDArray[np.int8]) -> tuple[N
     """Move each centre to the mean of its rows until none moves, and return the sum of distances too."""
     rows = positions.astype(np.float64)
     for _ in range(_PASSES):
-        owner, distance = nearest(positions, centres)
+        owner, _ = nearest(positions, centres)
         is_of = (owner == np.arange(len(centres))[:, None]).astype(np.float64)
         sums, counts = (is_of @ rows).astype(np.int64), is_of.sum(axis=1).astype(np.int64)[:, None]
         moved = np.where(counts > 0, (2 * sums + counts) // np.maximum(2 * counts, 1), centres)

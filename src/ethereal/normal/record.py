@@ -57,8 +57,8 @@ class Normal:
             shape = self.features.shape if name != "centres" else (len(self.centres), len(self.features))
             if array.dtype != dtype or array.shape != shape or not array.size:
                 raise ValueError(
-                    f"{name} of what is normal has the type {array.dtype} and the shape {array.shape}. It must "
-                    f"be {np.dtype(dtype)} of the shape {shape}, with a feature and a centre or more."
+                    f"{name} of what is normal has the type {array.dtype} and the shape {array.shape}. It "
+                    f"must be {np.dtype(dtype)} of the shape {shape}, with a feature and a centre or more."
                 )
             array.setflags(write=False)
         if len(self.features) > MOST_FEATURES or (np.diff(self.features) <= 0).any() or self.features[0] < 0:
@@ -109,7 +109,7 @@ class Normal:
         return replace(self, limit=int(limit))
 
     def take(self, columns: NDArray[np.intp]) -> Normal:
-        """Return the same for rows that have these columns alone. Features that are not there are left out."""
+        """Return the same for rows that have these columns alone."""
         places = {int(column): place for place, column in enumerate(columns.tolist())}
         kept = [i for i, f in enumerate(self.features.tolist()) if f in places]
         if len(kept) < len(self.features):

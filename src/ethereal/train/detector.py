@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ethereal.features import matrices
 from ethereal.features.window_features import WindowFeatures
-from ethereal.model import Model
 from ethereal.model.normal import normal_model
 from ethereal.normal import NormalOptions, normal_of
 
@@ -30,8 +29,8 @@ class EtherealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     false_alarms
         Share of normal rows that may be called not normal.
     n_centres
-        Centres. "auto" takes four for each feature, at most 32, or 16 with more than 20 features, and fewer for few
-        rows.
+        Centres. "auto" takes four for each feature, at most 32, or 16 with more than 20 features. Few rows
+        get fewer.
     n_features
         Features at most. Those that say most about all the others are taken. Each takes a byte per centre.
     front_end
@@ -92,7 +91,7 @@ class EtherealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         group_of_row = None if groups is None else np.asarray(groups)
         if group_of_row is not None and group_of_row.shape != (len(rows),):
             raise ValueError(
-                f"groups has the shape {group_of_row.shape} for {len(rows)} rows of X. Give one entry per row."
+                f"groups has the shape {group_of_row.shape} for {len(rows)} rows of X. Give one each."
             )
         normal = normal_of(rows, group_of_row, options)
         front_end = self.front_end_.front_end_ if self.front_end is not None else None

@@ -29,6 +29,7 @@ from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.engine import features_of
+from ethereal.model.needs import NotSupported
 from ethereal.model.simplify import drop_unused_kernels
 
 Code = Literal["plain", "viper"]
@@ -109,6 +110,10 @@ def micropython(
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
     SUPPORTS.check(model.needs)
+    if model.normal is not None:
+        raise NotSupported(
+            "MicroPython does not tell what is normal. Export as C, or drop that: model.with_normal(None)."
+        )
     learning = learning_of(model, learn)
     model, columns = drop_unused_kernels(model)
     raw = rows

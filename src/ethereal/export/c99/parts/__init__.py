@@ -10,4 +10,15 @@ from ethereal.export.c99.parts.own_normal import OwnNormal
 from ethereal.export.c99.parts.part import Check, Early, Inputs, Names, Part, Seen, Unknown
 from ethereal.export.c99.parts.windows import Windows
 
-PARTS: tuple[type[Part], ...] = (Check, Inputs, Early, Unknown, Windows, Seen, OwnNormal, NormalRows, Learn, Names)
+PARTS: tuple[type[Part], ...] = (
+    Check,
+    Inputs,
+    Early,
+    Unknown,
+    Windows,
+    Seen,
+    OwnNormal,
+    NormalRows,
+    Learn,
+    Names,
+)

@@ -16,15 +16,22 @@ if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
     from ethereal.model import Model
 
-_CODE, _CODE_OF_FLOATS, _PER_FEATURE = 260, 160, 8  # bytes on a Cortex-M at most, and of tables beside centres
+_CODE, _CODE_OF_FLOATS, _PER_FEATURE = (
+    260,
+    160,
+    8,
+)  # bytes on a Cortex-M at most, and of tables beside centres
 
 
 @dataclass(frozen=True)
 class NormalRows(Part):
-    """Scores a row by its distance from what is normal."""
+    """Scores a row by its distance from what is normal.
+
+    Its flash counts where it is the answer. Beside a classifier it does not, as that of `NAME_drift`, so that
+    a model that was pruned to a bound keeps it.
+    """
 
     name = "normal"
-    functions = ("score", "is_normal")
     normal: Normal
     is_alone: bool  # whether the answer is "normal" or "not normal"
     learns: bool  # whether the board learns what is normal here
@@ -44,6 +51,8 @@ class NormalRows(Part):
 
     def code_bytes(self) -> int:
         n = len(self.normal.features)
+        if not (self.is_alone or self.learns):
+            return 0
         return _CODE + _CODE_OF_FLOATS + n * (_PER_FEATURE + len(self.normal.centres))
 
     def about(self, program: Program) -> str:
@@ -108,7 +117,7 @@ class NormalRows(Part):
         for f in self.normal.features.tolist() if program.scales else ():
             if program.scales[f].exponent or program.scales[f].offset:
                 raise ValueError(
-                    f"input is {program.input.name!r}, which scales feature {program.model.input_names[f]!r}, "
+                    f"input is {program.input.name!r}, which scales {program.model.input_names[f]!r}, "
                     "and what is normal reads it as it is. Leave the option out, or take what is normal off "
                     "with model.with_normal(None)."
                 )
@@ -120,7 +129,9 @@ def near_centres(model: Model, n_rows: int) -> NDArray[Any]:
     assert normal is not None
     rng = np.random.default_rng(0)
     rows = np.zeros((n_rows, model.n_features))
-    spread = rng.integers(-40, 41, (n_rows, len(normal.features))) * (1 + 3 * (np.arange(n_rows) % 3))[:, None]
+    spread = (
+        rng.integers(-40, 41, (n_rows, len(normal.features))) * (1 + 3 * (np.arange(n_rows) % 3))[:, None]
+    )
     near = normal.centres[np.arange(n_rows) % len(normal.centres)].astype(np.int64) + spread // 4
     rows[:, normal.features] = np.rint(normal.values(near)) if normal.is_whole else normal.values(near)
     return rows
@@ -137,5 +148,3 @@ def _wrapped(numbers: NDArray[Any]) -> str:
 def _table(ctype: str, name: str, numbers: list[int]) -> str:
     listed = wrap(list(map(str, numbers)))
     return f"    static const ET_FLASH {ctype} {name}[ET_NORMAL_FEATURES] = {{\n{listed}\n    }};\n"
-
-

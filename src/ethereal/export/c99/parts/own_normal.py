@@ -26,8 +26,8 @@ class OwnNormal(Part):
     """Learns centres and a limit for one machine."""
 
     name = "own_normal"
-    functions = ("normal_begin", "normal_learn", "normal_end", "normal_limit", "normal_drift", "normal_save",
-                 "normal_restore")  # fmt: skip
+    functions = ("score", "is_normal", "normal_begin", "normal_learn", "normal_end", "normal_limit",
+                 "normal_drift", "normal_save", "normal_restore")  # fmt: skip
     own: Normal
 
     @classmethod
@@ -37,7 +37,7 @@ class OwnNormal(Part):
             return None
         if draft.model.normal is None:
             raise ValueError(
-                f"own_normal is {n_centres}, but the model does not know what is normal. Export the model of an "
+                f"own_normal is {n_centres}, but the model does not know what is normal. Export that of an "
                 "EtherealDetector, or one with model.with_normal(X, y, groups)."
             )
         return cls(Normal(draft.model, n_centres))

@@ -1,4 +1,4 @@
-"""The layout of models without clauses, which answer whether a row is normal. The part "normal" has the code."""
+"""The layout of models without clauses, which tell what is normal. The part "normal" has the code."""
 
 from __future__ import annotations
 
