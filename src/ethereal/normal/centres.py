@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.features.rounding import to_float32
-from ethereal.normal.record import EDGE, nearest, positions_of, steps_of
+from ethereal.normal.record import EDGE, nearest, positions_of, steps_in, steps_of
 
 DEVIATION = 12.0  # positions that are a standard deviation of a feature
 _RARE = 200  # one row in so many on either side may be any
@@ -31,13 +31,12 @@ class Scales(NamedTuple):
 
     def positions(self, rows: NDArray[Any]) -> NDArray[np.int8]:
         """Return positions, rows x features."""
-        singles = to_float32(rows[:, self.features])
-        steps = np.where(np.isnan(singles), self.middles, steps_of(singles, self.exponents))
+        steps = steps_in(rows[:, self.features], self.exponents, self.middles)
         return positions_of(steps, self.middles, self.gains)
 
     def take(self, kept: NDArray[np.intp]) -> Scales:
         """Return those of some of the features."""
-        return Scales(*(part[kept] for part in self))
+        return Scales(self.features[kept], self.exponents[kept], self.middles[kept], self.gains[kept])
 
 
 def scales_of(rows: NDArray[Any], features: NDArray[np.intp]) -> Scales:
@@ -52,7 +51,7 @@ def scales_of(rows: NDArray[Any], features: NDArray[np.intp]) -> Scales:
     for f, column in zip(features.tolist(), np.sort(singles, axis=0).T, strict=True):
         found = None if is_whole else _finest(column)
         exponent = 0 if found is None else found
-        steps = steps_of(column[np.isfinite(column)][:, None], np.int8([exponent]))[:, 0]
+        steps = steps_of(column[np.isfinite(column)][:, None], np.array([exponent], dtype=np.int8))[:, 0]
         middle, variance = _moments(steps)
         if variance == 0:
             continue
@@ -61,7 +60,12 @@ def scales_of(rows: NDArray[Any], features: NDArray[np.intp]) -> Scales:
         exponents.append(exponent)
         middles.append(middle)
         gains.append((int(fraction * 16) - 8) | min(max(7 - int(power), 0), 31) << 3)
-    return Scales(np.int32(kept), np.int8(exponents), np.int32(middles), np.uint8(gains))
+    return Scales(
+        np.array(kept, dtype=np.int32),
+        np.array(exponents, dtype=np.int8),
+        np.array(middles, dtype=np.int32),
+        np.array(gains, dtype=np.uint8),
+    )
 
 
 def _finest(column: NDArray[np.float32]) -> int:

@@ -80,9 +80,7 @@ class Normal:
 
     def steps(self, rows: NDArray[Any]) -> NDArray[np.int64]:
         """Return the steps of features, rows x features of the record. A missing value is at the middle."""
-        singles = to_float32(rows[:, self.features])
-        whole = steps_of(singles, self.exponents)
-        return np.where(np.isnan(singles), self.middles, whole)
+        return steps_in(rows[:, self.features], self.exponents, self.middles)
 
     def positions(self, rows: NDArray[Any]) -> NDArray[np.int8]:
         """Return positions, rows x features of the record."""
@@ -143,6 +141,14 @@ def steps_of(singles: NDArray[np.float32], exponents: NDArray[np.int8]) -> NDArr
     scaled = singles.astype(np.float64) * np.exp2(exponents.astype(np.float64))
     clipped = np.clip(np.nan_to_num(scaled, nan=0.0, posinf=FARTHEST, neginf=-FARTHEST), -FARTHEST, FARTHEST)
     return np.ceil(clipped).astype(np.int64)
+
+
+def steps_in(
+    columns: NDArray[Any], exponents: NDArray[np.int8], middles: NDArray[np.int32]
+) -> NDArray[np.int64]:
+    """Return the steps of columns of numbers. A missing value is at the middle."""
+    singles = to_float32(columns)
+    return np.where(np.isnan(singles), middles, steps_of(singles, exponents))
 
 
 def positions_of(
