@@ -7,8 +7,8 @@
     python lab/benchmarks/normal.py unseen
     python lab/benchmarks/normal.py flash
 
-Every part prints lines of JSON. lab/notes/normal.md has the figures. One class of a table is normal, the others are not,
-and abnormal rows are seen in the test alone.
+Every part prints lines of JSON. lab/notes/normal.md has the figures. One class of a table is normal, the
+others are not, and abnormal rows are seen in the test alone.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from made_up_machines import FAULTS, Machine
 from numpy.typing import NDArray
 from sklearn import datasets
 from sklearn.cluster import KMeans
@@ -36,6 +35,7 @@ from ethereal import EtherealClassifier, EtherealDetector, WindowFeatures, devic
 from ethereal.adapt import Normal
 from ethereal.chips.targets import find_target
 from ethereal.export.c99.choose import compiled
+from made_up_machines import FAULTS, Machine
 
 # Settings were chosen by the first ten tables. The others were run once, afterwards.
 CHOSEN_BY = (

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import sys
+import webbrowser
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -40,6 +41,15 @@ def run(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
     as_json: AsJson = False,
+    normal: Annotated[
+        bool, typer.Option("--normal", help="All rows are normal. Learn to tell others.")
+    ] = False,
+    abnormal: Annotated[
+        Path | None, typer.Option("--abnormal", help="With --normal: rows to test with, learned by nobody.")
+    ] = None,
+    false_alarms: Annotated[
+        float, typer.Option("--false-alarms", help="With --normal: share of normal rows that may be alarms.")
+    ] = 0.01,
 ) -> None:
     """Make the model for a board from DATA, compare it with a forest, and write a report.
 
@@ -49,6 +59,10 @@ def run(
     """
     path = Path(data)
     data = str(path.resolve()) if path.exists() else data  # so that the run finds it from elsewhere
+    if normal:
+        _normal(path, abnormal, table, (budget, training, parts, unknown, extent), false_alarms, out,
+                as_json, open_report)  # fmt: skip
+        return
     settings = Settings(data, table, budget, training, parts, unknown, extent)
     quiet = is_quiet(as_json)
     with reported(), continued_later():
@@ -61,6 +75,31 @@ def run(
         say("\n" + result.told(width_of(sys.stdout), partial(with_flags, flags=FLAGS)))
     if open_report:
         result.show()
+
+
+def _normal(
+    path: Path, abnormal: Path | None, table: SourceOptions, others: tuple[Any, ...], false_alarms: float,
+    out: Path, as_json: bool, open_report: bool,
+) -> None:  # fmt: skip
+    """Carry out a run with normal rows."""
+    from ethereal.base.checks import check_number
+
+    with reported():
+        from ethereal.runs.normal import carry_out_normal, refuse_other_options
+
+        refuse_other_options(*others)
+        budget, training, *_ = others
+        wanted = check_number("false_alarms", false_alarms, 0, 0.5)
+        done = carry_out_normal(path, abnormal, table, wanted, budget.target, training.seed, out,
+                                quiet=is_quiet(as_json))  # fmt: skip
+    if as_json:
+        typer.echo(
+            json.dumps({"folder": str(done.folder), "report": str(done.report), **asdict(done.watched)})
+        )
+    else:
+        say("\n" + done.told())
+    if open_report:
+        webbrowser.open(done.report.resolve().as_uri())
 
 
 @app.command()
