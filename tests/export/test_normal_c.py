@@ -36,28 +36,28 @@ int main(void)
             model_input features[MODEL_FEATURES];
             uint8_t bytes[sizeof(model_input) * MODEL_FEATURES];
         } row;
-        long found = 0;
+        long given = 0;
 
         call = (unsigned)n;
         for (i = 0; i < sizeof row.bytes; i++)
             row.bytes[i] = (uint8_t)getchar();
         switch (call) {
-        case 0: found = model_normal_learn(row.features); break;
-        case 1: found = (long)model_score(row.features); break;
-        case 2: found = model_is_normal(row.features); break;
-        case 3: found = model_normal_end(); break;
+        case 0: given = model_normal_learn(row.features); break;
+        case 1: given = (long)model_score(row.features); break;
+        case 2: given = model_is_normal(row.features); break;
+        case 3: given = model_normal_end(); break;
         case 4: model_normal_begin(); break;
-        case 5: found = (long)model_normal_drift(model_score(row.features)); break;
-        case 6: size = model_normal_save(saved); found = (long)size; break;
-        case 7: found = model_normal_restore(saved, size); break;
+        case 5: given = (long)model_normal_drift(model_score(row.features)); break;
+        case 6: size = model_normal_save(saved); given = (long)size; break;
+        case 7: given = model_normal_restore(saved, size); break;
         case 8:
             saved[size / 2] ^= 4u;
-            found = model_normal_restore(saved, size);
+            given = model_normal_restore(saved, size);
             saved[size / 2] ^= 4u;
             break;
-        default: found = (long)model_normal_limit(); break;
+        default: given = (long)model_normal_limit(); break;
         }
-        printf("%ld\\n", found);
+        printf("%ld\\n", given);
     }
     return 0;
 }
@@ -69,38 +69,38 @@ def fleet_model(**options):
     return EtherealDetector(0.05, **options).fit(FLEET).model_
 
 
-def on_host(own, calls, rows):
+def on_host(board, calls, rows):
     """What the same calls return on the host."""
-    found, saved = [], b""
+    given, saved = [], b""
     for call, i in calls:
         row = rows[i : i + 1]
         match NAMES[call]:
             case "learn":
-                found.append(own.learn(row[0]))
+                given.append(board.learn(row[0]))
             case "score":
-                found.append(int(own.score(row)[0]))
+                given.append(int(board.score(row)[0]))
             case "is_normal":
-                found.append(int(own.is_normal(row)[0]))
+                given.append(int(board.is_normal(row)[0]))
             case "end":
-                found.append(own.end())
+                given.append(board.end())
             case "begin":
-                own.begin()
-                found.append(0)
+                board.begin()
+                given.append(0)
             case "drift":
-                found.append(own.drift(int(own.score(row)[0])))
+                given.append(board.drift(int(board.score(row)[0])))
             case "save":
-                saved = own.save()
-                found.append(len(saved))
+                saved = board.save()
+                given.append(len(saved))
             case "restore":
-                found.append(own.restore(saved))
+                given.append(board.restore(saved))
             case "damaged":
                 half = len(saved) // 2
-                found.append(
-                    own.restore(saved[:half] + bytes([saved[half] ^ 4]) + saved[half + 1 :]) if saved else 0
+                given.append(
+                    board.restore(saved[:half] + bytes([saved[half] ^ 4]) + saved[half + 1 :]) if saved else 0
                 )
             case _:
-                found.append(own.limit if own.is_own else own.general.limit)
-    return found
+                given.append(board.limit if board.is_own else board.general.limit)
+    return given
 
 
 def draw_calls(n, n_rows, seed):
@@ -119,39 +119,39 @@ def test_random_calls_return_what_they_return_on_the_host(n_calls, tmp_path):
     program = export.choose(model, own_normal=4)
     (tmp_path / "driver.c").write_text(CALLS)
     sent = b"".join(bytes([call]) + rows[i].tobytes() for call, i in calls)
-    found = list(map(int, answers_of(program, sent, tmp_path).split()))
+    given = list(map(int, answers_of(program, sent, tmp_path).split()))
     expected = on_host(Normal(model, 4), calls, rows)
-    assert found == expected
-    ended = [f for (call, _), f in zip(calls, found, strict=True) if call == 3]
+    assert given == expected
+    ended = [f for (call, _), f in zip(calls, given, strict=True) if call == 3]
     assert {0, 1} <= set(ended)
 
 
 def test_the_host_follows_the_plain_rule():
     model = fleet_model()
-    own, plain = Normal(model, 3), ReferenceBoard(model.normal, 3)
+    board, plain = Normal(model, 3), ReferenceBoard(model.normal, 3)
     rows = np.concatenate([MACHINE[:120], FLEET[:15], MACHINE[120:160]])
-    assert [own.learn(row) for row in rows] == [plain.learn(row) for row in rows]
-    assert own.end() == plain.end() == 1
-    assert own.limit == plain.limit
+    assert [board.learn(row) for row in rows] == [plain.learn(row) for row in rows]
+    assert board.end() == plain.end() == 1
+    assert board.limit == plain.limit
     asked = np.concatenate([MACHINE[:20], FLEET[:20]])
-    assert own.score(asked).tolist() == [plain.score(row) for row in asked]
-    assert own.is_normal(MACHINE[200:]).mean() > 0.9
-    assert own.is_normal(FLEET[:300]).mean() < 0.2
+    assert board.score(asked).tolist() == [plain.score(row) for row in asked]
+    assert board.is_normal(MACHINE[200:]).mean() > 0.9
+    assert board.is_normal(FLEET[:300]).mean() < 0.2
 
 
 def test_states_of_others_are_refused():
     model = fleet_model()
-    own = Normal(model, 3)
-    assert own.save() == b""
-    assert own.end() == 0
+    board = Normal(model, 3)
+    assert board.save() == b""
+    assert board.end() == 0
     for row in MACHINE[:60]:
-        own.learn(row)
-    assert own.end() == 1
-    state = own.save()
+        board.learn(row)
+    assert board.end() == 1
+    state = board.save()
     again = Normal(model, 3)
     assert again.restore(state) == 1
-    assert again.score(MACHINE).tolist() == own.score(MACHINE).tolist()
-    assert again.limit == own.limit
+    assert again.score(MACHINE).tolist() == board.score(MACHINE).tolist()
+    assert again.limit == board.limit
     assert (Normal(model, 4).restore(state), Normal(fleet_model(n_features=3), 3).restore(state)) == (0, 0)
     for damaged in (state[:-1], b"", state[:9] + b"?" + state[10:]):
         assert again.restore(damaged) == 0
@@ -159,16 +159,16 @@ def test_states_of_others_are_refused():
 
 
 def test_an_abnormal_start_is_not_noticed_but_a_jump_is():
-    own = Normal(fleet_model(), 3)
-    assert all(own.learn(row) for row in MACHINE[:60])
-    assert sum(own.learn(row) for row in MACHINE[:60] * 10) == 0
-    assert own.end() == 0  # too many were refused
+    board = Normal(fleet_model(), 3)
+    assert all(board.learn(row) for row in MACHINE[:60])
+    assert sum(board.learn(row) for row in MACHINE[:60] * 10) == 0
+    assert board.end() == 0  # too many were refused
     for row in MACHINE[60:]:
-        own.learn(row)
-    assert own.end() == 1
-    assert own.drift(0) < 250 < own.drift(2**30) + 2
+        board.learn(row)
+    assert board.end() == 1
+    assert board.drift(0) < 250 < board.drift(2**30) + 2
     for _ in range(9000):
-        share = own.drift(own.limit + 1)
+        share = board.drift(board.limit + 1)
     assert share > 900
 
 
@@ -184,15 +184,15 @@ def test_cores_score_like_the_host(target):
     program = export.choose(model, own_normal=2, target=target)
     functions = ["model_score", "model_normal_learn", "model_normal_end", "model_normal_limit"]
     core = EmulatedCore(compile_elf(program.files, chip, functions, optimize="-Os"), chip)
-    own, address = Normal(model, 2), core.buffer(np.zeros(4, dtype=np.float32))
+    board, address = Normal(model, 2), core.buffer(np.zeros(4, dtype=np.float32))
     for row in MACHINE[:40].astype(np.float32):
         core.write(address, row)
-        assert core.call("model_normal_learn", address) == own.learn(row)
-    assert core.call("model_normal_end") == own.end() == 1
-    assert core.call("model_normal_limit") == own.limit
+        assert core.call("model_normal_learn", address) == board.learn(row)
+    assert core.call("model_normal_end") == board.end() == 1
+    assert core.call("model_normal_limit") == board.limit
     for row in rows:
         core.write(address, row)
-        assert core.call("model_score", address) == own.score(row[None])[0]
+        assert core.call("model_score", address) == board.score(row[None])[0]
 
 
 def built(folder, *flags):

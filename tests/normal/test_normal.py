@@ -158,8 +158,8 @@ def test_bad_input():
     with pytest.raises(ValueError, match="model does not know what is normal"):
         EtherealClassifier(epochs=1).fit(CLOUDS, np.arange(300) % 2).model_.explain_normal(CLOUDS[0])
     ends = np.random.default_rng(0).choice([-32768, 32767], (50, 4))
-    found = EtherealDetector(0.05).fit(ends).model_
-    assert found.normal.score(ends).tolist() == [score(found.normal, row) for row in ends]
+    model_of_ends = EtherealDetector(0.05).fit(ends).model_
+    assert model_of_ends.normal.score(ends).tolist() == [score(model_of_ends.normal, row) for row in ends]
 
 
 def test_what_a_detector_is_not_is_refused_by_name():

@@ -38,7 +38,7 @@ def test_a_table(tables, tmp_path, monkeypatch):
         assert said in done.output
     folder = tmp_path / "runs" / "pump"
     facts = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)  # read again
-    assert (facts["n_held_out"], facts["found"], facts["how"]) == (80, 1.0, "the last quarter")
+    assert (facts["n_held_out"], facts["detected"], facts["how"]) == (80, 1.0, "the last quarter")
     assert 0 <= facts["false_alarms"] < 0.15
     assert facts["separation"] == 1.0
     model = Model.load(folder / "model.etm")
@@ -54,11 +54,11 @@ def test_a_table(tables, tmp_path, monkeypatch):
 def test_groups_are_held_out(tables, tmp_path):
     lines = np.repeat(["p", "q", "r", "s"], 80)
     rows = np.round(RNG.normal(size=(320, 4)), 3)
-    found = run_normal(table(tmp_path / "four.csv", rows, extra=lines), group="line", out=tmp_path / "runs")
-    assert found.watched.how == "1 of 4 groups"
-    assert found.watched.n_held_out == 80
-    assert found.watched.found is None
-    assert "false alarms" in repr(found)
+    made = run_normal(table(tmp_path / "four.csv", rows, extra=lines), group="line", out=tmp_path / "runs")
+    assert made.watched.how == "1 of 4 groups"
+    assert made.watched.n_held_out == 80
+    assert made.watched.detected is None
+    assert "false alarms" in repr(made)
 
 
 def test_a_folder_of_recordings(tmp_path):
@@ -68,13 +68,13 @@ def test_a_folder_of_recordings(tmp_path):
         table(tmp_path / "normal" / machine / "1.csv", samples, ("ax", "ay"))
     (tmp_path / "odd").mkdir()
     table(tmp_path / "odd" / "x.csv", RNG.normal(0, 3000, (20 * 32, 2)).astype(int), ("ax", "ay"))
-    found = run_normal(
+    made = run_normal(
         tmp_path / "normal", tmp_path / "odd", window=32, rate=100, kernels="std,step", out=tmp_path / "runs"
     )
-    assert found.watched.how == "1 of 4 groups"
-    assert (found.watched.rows_are, found.watched.n_abnormal, found.watched.found) == ("windows", 20, 1.0)
-    assert found.watched.alarms_per_hour == pytest.approx(found.watched.false_alarms * 3600 * 100 / 32)
-    assert "std is" in " ".join(found.watched.alarms)
+    assert made.watched.how == "1 of 4 groups"
+    assert (made.watched.rows_are, made.watched.n_abnormal, made.watched.detected) == ("windows", 20, 1.0)
+    assert made.watched.alarms_per_hour == pytest.approx(made.watched.false_alarms * 3600 * 100 / 32)
+    assert "std is" in " ".join(made.watched.alarms)
 
 
 def test_mistakes_are_told(tables, tmp_path, monkeypatch):

@@ -24,14 +24,14 @@ def position(away: int, gain: int, finer: int = 0) -> int:
 
 def positions(normal, row, finer: int = 0) -> list[int]:
     """Of one row of numbers. `normal` is the record."""
-    found = []
+    places = []
     for f, exponent, middle, gain in zip(
         normal.features.tolist(), normal.exponents.tolist(), normal.middles.tolist(), normal.gains.tolist(),
         strict=True,
     ):  # fmt: skip
         value = float(row[f])
-        found.append(position(0 if math.isnan(value) else steps(value, exponent) - middle, gain, finer))
-    return found
+        places.append(position(0 if math.isnan(value) else steps(value, exponent) - middle, gain, finer))
+    return places
 
 
 def squares(one, other) -> int:

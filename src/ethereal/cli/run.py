@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import webbrowser
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -18,11 +17,12 @@ from ethereal.cli import app
 from ethereal.cli.errors import continued_later, reported
 from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.datasets.options import SourceOptions, SplitOptions
-from ethereal.runs.options import FLAGS, Extent, Settings
+from ethereal.runs.options import FLAGS, Asked, Extent, NormalRows, Settings
 from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import Budget
 
 if TYPE_CHECKING:
+    from ethereal.runs.normal import NormalRun
     from ethereal.runs.run import Run
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
@@ -37,19 +37,10 @@ def run(
     training: TrainingOptions,
     parts: SplitOptions,
     unknown: UnknownOptions,
-    extent: Extent,
+    asked: Asked,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
     as_json: AsJson = False,
-    normal: Annotated[
-        bool, typer.Option("--normal", help="All rows are normal. Learn to tell others.")
-    ] = False,
-    abnormal: Annotated[
-        Path | None, typer.Option("--abnormal", help="With --normal: rows to test with, learned by nobody.")
-    ] = None,
-    false_alarms: Annotated[
-        float, typer.Option("--false-alarms", help="With --normal: share of normal rows that may be alarms.")
-    ] = 0.01,
 ) -> None:
     """Make the model for a board from DATA, compare it with a forest, and write a report.
 
@@ -59,10 +50,17 @@ def run(
     """
     path = Path(data)
     data = str(path.resolve()) if path.exists() else data  # so that the run finds it from elsewhere
-    if normal:
-        _normal(path, abnormal, table, (budget, training, parts, unknown, extent), false_alarms, out,
-                as_json, open_report)  # fmt: skip
+    watch, extent = asked.part(NormalRows), asked.part(Extent)
+    if watch.normal:
+        refused = budget, training, parts, unknown, extent
+        done = _normal(path, table, watch, refused, out, is_quiet(as_json))
+        text = json.dumps({"folder": str(done.folder), "report": str(done.report), **asdict(done.watched)})
+        say(text if as_json else f"\n{done.told()}")
+        if open_report:
+            done.show()
         return
+    if watch != NormalRows():
+        raise typer.BadParameter("--abnormal and --false-alarms go with --normal.")
     settings = Settings(data, table, budget, training, parts, unknown, extent)
     quiet = is_quiet(as_json)
     with reported(), continued_later():
@@ -78,9 +76,8 @@ def run(
 
 
 def _normal(
-    path: Path, abnormal: Path | None, table: SourceOptions, others: tuple[Any, ...], false_alarms: float,
-    out: Path, as_json: bool, open_report: bool,
-) -> None:  # fmt: skip
+    path: Path, table: SourceOptions, watch: NormalRows, others: tuple[Any, ...], out: Path, quiet: bool
+) -> NormalRun:
     """Carry out a run with normal rows."""
     from ethereal.base.checks import check_number
 
@@ -88,18 +85,9 @@ def _normal(
         from ethereal.runs.normal import carry_out_normal, refuse_other_options
 
         refuse_other_options(*others)
-        budget, training, *_ = others
-        wanted = check_number("false_alarms", false_alarms, 0, 0.5)
-        done = carry_out_normal(path, abnormal, table, wanted, budget.target, training.seed, out,
-                                quiet=is_quiet(as_json))  # fmt: skip
-    if as_json:
-        typer.echo(
-            json.dumps({"folder": str(done.folder), "report": str(done.report), **asdict(done.watched)})
-        )
-    else:
-        say("\n" + done.told())
-    if open_report:
-        webbrowser.open(done.report.resolve().as_uri())
+        check_number("false_alarms", watch.false_alarms, 0, 0.5)
+        target, seed = others[0].target, others[1].seed
+        return carry_out_normal(path, table, watch, target, seed, out, quiet=quiet)
 
 
 @app.command()

@@ -49,8 +49,7 @@ def scales_of(rows: NDArray[Any], features: NDArray[np.intp]) -> Scales:
     is_whole = bool((singles == np.rint(singles)).all() and (np.abs(singles) <= 1 << 16).all())
     kept, exponents, middles, gains = [], [], [], []
     for f, column in zip(features.tolist(), np.sort(singles, axis=0).T, strict=True):
-        found = None if is_whole else _finest(column)
-        exponent = 0 if found is None else found
+        exponent = 0 if is_whole else _finest(column)
         steps = steps_of(column[np.isfinite(column)][:, None], np.array([exponent], dtype=np.int8))[:, 0]
         middle, variance = _moments(steps)
         if variance == 0:

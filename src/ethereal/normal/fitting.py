@@ -53,14 +53,14 @@ def normal_of(
             f"X has {len(rows)} rows (n_samples = {len(rows)}). What is normal takes at least {LEAST_ROWS}."
         )
     columns = np.arange(rows.shape[1]) if features is None else features
-    found = _fitted(rows, columns, options)
-    if found is None:
+    fitted = _fitted(rows, columns, options)
+    if fitted is None:
         raise ValueError(
             f"None of the {len(columns)} features of X varies, so nothing tells what is normal. Look at the "
             "sensor, or give more rows."
         )
     scores = left_out_scores(rows, groups, columns, options)
-    return found.with_limit(limit_of(scores, options.false_alarms))
+    return fitted.with_limit(limit_of(scores, options.false_alarms))
 
 
 def left_out_scores(

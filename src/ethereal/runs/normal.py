@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+import webbrowser
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -21,7 +22,7 @@ from ethereal.datasets.unlabelled import read_unlabelled
 from ethereal.model import Model
 from ethereal.normal import separation
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.options import cli_fields, command_words
+from ethereal.runs.options import NormalRows, cli_fields, command_words
 
 _HELD_OUT = 0.25  # share of groups, or of the last rows, that the detector does not learn for its figures
 _MOST_POINTS = 400  # of a curve in the page
@@ -34,7 +35,7 @@ class Beside:
 
     name: str
     separation: float | None  # area under the curve, None without abnormal rows
-    found: float | None  # share of abnormal rows at the wanted false alarms
+    detected: float | None  # share of abnormal rows at the wanted false alarms
     flash: int  # bytes, counted and not compiled
 
 
@@ -53,7 +54,7 @@ class Watched:
     wanted: float  # false alarms
     false_alarms: float  # of held-out rows
     alarms_per_hour: float | None  # of held-out rows, where the rate is known
-    found: float | None  # share of abnormal rows above the limit
+    detected: float | None  # share of abnormal rows above the limit
     separation: float | None
     n_abnormal: int
     beside: tuple[Beside, ...]
@@ -78,6 +79,10 @@ class NormalRun:
         """The page."""
         return self.folder / "report.html"
 
+    def show(self) -> None:
+        """Open the page in the browser."""
+        webbrowser.open(self.report.resolve().as_uri())
+
     def told(self) -> str:
         """Return the summary for a terminal."""
         w = self.watched
@@ -87,9 +92,9 @@ class NormalRun:
         ]
         if w.alarms_per_hour is not None:
             lines.append(f"                 {w.alarms_per_hour:.3g} alarms per hour")
-        if w.found is not None and w.separation is not None:
-            lines.append(f"  found          {_percent(w.found)} of {w.n_abnormal:,} abnormal {w.rows_are}")
-            lines.append(f"  told apart     {w.separation:.3f} (1 is perfect, 0.5 is chance)")
+        if w.detected is not None and w.separation is not None:
+            lines.append(f"  found          {_percent(w.detected)} of {w.n_abnormal:,} abnormal {w.rows_are}")
+            lines.append(f"  separation     {w.separation:.3f} (1 is perfect, 0.5 is chance)")
             lines += [
                 f"                 {each.separation:.3f} {each.name}, {bytes_text(each.flash)} counted"
                 for each in w.beside
@@ -157,11 +162,11 @@ def run_normal(
     known = {each.name for each in fields(SourceOptions)}
     for name in options.keys() - known:
         raise TypeError(f"run_normal() has no option {name!r}. Its options are {', '.join(sorted(known))}.")
-    wanted = check_number("false_alarms", false_alarms, 0, 0.5)
+    check_number("false_alarms", false_alarms, 0, 0.5)
+    watch = NormalRows(True, None if abnormal is None else str(abnormal), false_alarms)
     return carry_out_normal(
-        Path(source), None if abnormal is None else Path(abnormal), SourceOptions(**options), wanted, target,
-        random_state, out, quiet=not verbose,
-    )  # fmt: skip
+        Path(source), SourceOptions(**options), watch, target, random_state, out, quiet=not verbose
+    )
 
 
 def refuse_other_options(*kinds: Any) -> None:
@@ -175,8 +180,8 @@ def refuse_other_options(*kinds: Any) -> None:
 
 
 def carry_out_normal(
-    source: Path, abnormal: Path | None, options: SourceOptions, false_alarms: float, target: str, seed: int,
-    out: str | Path, *, quiet: bool,
+    source: Path, options: SourceOptions, watch: NormalRows, target: str, seed: int, out: str | Path,
+    *, quiet: bool,
 ) -> NormalRun:  # fmt: skip
     """Return the run in a folder below `out`, read when it was done before."""
     from ethereal.chips.targets import find_core
@@ -188,15 +193,15 @@ def carry_out_normal(
             f"label= is {options.label!r}, but normal rows have no labels. Leave it out, or drop it."
         )
     rows = read_unlabelled(str(source), options)
-    other = None if abnormal is None else read_unlabelled(str(abnormal), options, like=rows)
+    other = None if watch.abnormal is None else read_unlabelled(watch.abnormal, options, like=rows)
     rows_are = "rows" if rows.front_end is None else "windows"
     tell(f"{rows.name}: {len(rows.X):,} {rows_are} without labels")
-    tested = None if abnormal is None else str(abnormal.resolve())
+    tested = None if watch.abnormal is None else str(Path(watch.abnormal).resolve())
     parameters = {"data": str(source.resolve()), "abnormal": tested,
-                  "normal": True, "false_alarms": false_alarms, "target": core, "seed": seed,
+                  "normal": True, "false_alarms": watch.false_alarms, "target": core, "seed": seed,
                   **_as_json(cli_fields(options))}  # fmt: skip
     folder = RunFolder.open(out, rows.name or "normal", parameters)
-    folder.stage(Watched.STAGE, lambda: _watch(folder, rows, other, false_alarms, core, seed, tell))
+    folder.stage(Watched.STAGE, lambda: _watch(folder, rows, other, watch.false_alarms, core, seed, tell))
     watched = folder.load(Watched)
     assert watched is not None
     run = NormalRun(folder.path, Model.load(folder.path / "model.etm"), watched)
@@ -247,7 +252,7 @@ def _watch(
         wanted=false_alarms,
         false_alarms=false,
         alarms_per_hour=_per_hour(rows, false),
-        found=None if odd is None else float((odd > limit).mean()),
+        detected=None if odd is None else float((odd > limit).mean()),
         separation=None if odd is None else separation(scores, odd),
         n_abnormal=0 if odd is None else len(odd),
         beside=_beside(rows, held_out, other, false_alarms, seed),
@@ -311,10 +316,10 @@ def _board(
     if missing_tools():
         tell("board: not measured. Install it with pip install 'ethereal-tm[device]'.")
         return None, None
-    found = device.measure(model, X[:: max(1, len(X) // 100)], target)
-    if found.agreement < 1:
-        tell(f"warning: {100 * (1 - found.agreement):.2g} % of the answers differ on the emulated core.")
-    return found.flash_bytes, found.total_instructions
+    results = device.measure(model, X[:: max(1, len(X) // 100)], target)
+    if results.agreement < 1:
+        tell(f"warning: {100 * (1 - results.agreement):.2g} % of the answers differ on the emulated core.")
+    return results.flash_bytes, results.total_instructions
 
 
 def _beside(
@@ -335,7 +340,7 @@ def _beside(
     forest = IsolationForest(n_estimators=100, random_state=seed).fit(train)
     n_nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
     gaussian = EmpiricalCovariance().fit(train)
-    found = []
+    results = []
     for name, score, flash in (
         ("isolation forest, 100 trees", lambda X: -forest.score_samples(X), 6 * n_nodes + 200),
         ("one Gaussian", gaussian.mahalanobis, 4 * (n * (n + 1) // 2 + 2 * n) + 200),
@@ -345,8 +350,8 @@ def _beside(
             normal, scores = score(test), score(odd)
             apart = separation(normal, scores)
             share = float((scores > np.quantile(normal, 1 - false_alarms)).mean())
-        found.append(Beside(name, apart, share, int(flash)))
-    return tuple(found)
+        results.append(Beside(name, apart, share, int(flash)))
+    return tuple(results)
 
 
 def _percent(share: float) -> str:

@@ -7,6 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.base.checks import bytes_text
 
@@ -61,17 +62,19 @@ def _table(w: Watched) -> str:
         ("alarms per hour", "" if w.alarms_per_hour is None else f"{w.alarms_per_hour:.3g}"),
         (
             "found",
-            "" if w.found is None else f"{100 * w.found:.1f} % of {w.n_abnormal:,} abnormal {w.rows_are}",
+            ""
+            if w.detected is None
+            else f"{100 * w.detected:.1f} % of {w.n_abnormal:,} abnormal {w.rows_are}",
         ),
-        ("told apart", "" if w.separation is None else f"{w.separation:.3f} (1 is perfect, 0.5 is chance)"),
+        ("separation", "" if w.separation is None else f"{w.separation:.3f} (1 is perfect, 0.5 is chance)"),
         ("detector", f"{w.n_centres} centres of {w.n_features} features, limit {w.limit:,}"),
         ("flash", "" if w.flash is None else f"{bytes_text(w.flash)}, all code included"),
         ("instructions", "" if w.instructions is None else f"{w.instructions:,.0f} on a {w.target}"),
     ]
     for each in w.beside:
         told = "no abnormal rows were given"
-        if each.separation is not None and each.found is not None:
-            told = f"{each.separation:.3f}, finds {100 * each.found:.1f} %"
+        if each.separation is not None and each.detected is not None:
+            told = f"{each.separation:.3f}, finds {100 * each.detected:.1f} %"
         rows.append((each.name, f"{told}; {bytes_text(each.flash)} counted, not compiled"))
     cells = "".join(f"<tr><th>{escape(a)}</th><td>{escape(b)}</td></tr>" for a, b in rows if b)
     return f"<table>{cells}</table>"
@@ -84,8 +87,8 @@ def _figure(drawn: str, caption: str) -> str:
     return f'<figure><svg {box} aria-label="{label}">{drawn}</svg>{below}</figure>'
 
 
-def _levels(scores: Sequence[int]) -> np.ndarray:
-    return np.log10(1 + np.asarray(scores, dtype=float))
+def _levels(scores: Sequence[int]) -> NDArray[np.float64]:
+    return np.asarray(np.log10(1 + np.asarray(scores, dtype=float)))
 
 
 def _over_time(w: Watched) -> str:
@@ -123,8 +126,10 @@ def _curve(w: Watched) -> str:
     normal, odd = np.sort(w.scores), np.sort(w.abnormal_scores)
     limits = np.unique(np.concatenate([normal, odd, [-1]]))
     false = 1 - np.searchsorted(normal, limits, side="right") / len(normal)
-    found = 1 - np.searchsorted(odd, limits, side="right") / len(odd)
-    points = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in zip(false.tolist(), found.tolist(), strict=True))
+    detected = 1 - np.searchsorted(odd, limits, side="right") / len(odd)
+    points = " ".join(
+        f"{_x(a):.1f},{_y(b):.1f}" for a, b in zip(false.tolist(), detected.tolist(), strict=True)
+    )
     return f'<polyline points="{points}" fill="none" stroke="{_NORMAL}" stroke-width="2"/>' + _axes(
         "false alarms", "detections"
     )

@@ -28,7 +28,7 @@ class OwnNormal(Part):
     name = "own_normal"
     functions = ("score", "is_normal", "normal_begin", "normal_learn", "normal_end", "normal_limit",
                  "normal_drift", "normal_save", "normal_restore")  # fmt: skip
-    own: Normal
+    learner: Normal
 
     @classmethod
     def of(cls, draft: Draft) -> OwnNormal | None:
@@ -46,7 +46,7 @@ class OwnNormal(Part):
         return _CODE
 
     def ram_bytes(self, options: ExportOptions) -> int:
-        return self.own.ram_bytes
+        return self.learner.ram_bytes
 
     def excess(self, program: Program, chip: Target) -> str:
         needed = program.ram_bytes + program.costs.stack_bytes
@@ -58,15 +58,15 @@ class OwnNormal(Part):
         )
 
     def values(self, program: Program) -> dict[str, str]:
-        own = self.own
+        learner = self.learner
         return {
-            "n": str(own.n_features),
-            "centres": str(own.n_centres),
+            "n": str(learner.n_features),
+            "centres": str(learner.n_centres),
             "held": str(HELD),
-            "least": str(HELD + 2 * own.n_centres),
-            "identity": f"{own.identity:08X}",
-            "state_bytes": str(own.state_bytes),
-            "ram": str(own.ram_bytes),
+            "least": str(HELD + 2 * learner.n_centres),
+            "identity": f"{learner.identity:08X}",
+            "state_bytes": str(learner.state_bytes),
+            "ram": str(learner.ram_bytes),
         }
 
     def fills(self, program: Program) -> dict[str, str]:
@@ -85,17 +85,17 @@ class OwnNormal(Part):
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         """Return golden calls: half of the rows first, then all of them."""
-        own = Normal(program.model, self.own.n_centres)
+        learner = Normal(program.model, self.learner.n_centres)
         rows = features.astype(np.float64)
         if program.input.ctype != "float" and program.slots.accepts_missing:
             rows[features == program.input.missing] = np.nan
         half = max(1, len(rows) // 2)
         taught = [7 * i % half if 3 * i < 2 * _TAUGHT else 5 * i % len(rows) for i in range(_TAUGHT)]
-        taken = [own.learn(rows[i]) for i in taught]
-        has_ended = own.end()
-        scores = own.score(rows).tolist()
-        drift = [own.drift(scores[i % len(rows)]) for i in range(100)][-1]
-        saved = own.save()
+        taken = [learner.learn(rows[i]) for i in taught]
+        has_ended = learner.end()
+        scores = learner.score(rows).tolist()
+        drift = [learner.drift(scores[i % len(rows)]) for i in range(100)][-1]
+        saved = learner.save()
         golden = self.section(
             "golden",
             program,
@@ -106,7 +106,7 @@ class OwnNormal(Part):
             saved=wrap([str(byte) for byte in saved or b"\0"]),
             saved_bytes=str(len(saved)),
             has_ended=str(has_ended),
-            own_limit=str(own.limit if has_ended else own.general.limit),
+            own_limit=str(learner.limit if has_ended else learner.general.limit),
             drift=str(drift),
         )
         return {"golden": golden, "test": self.section("test", program)}
