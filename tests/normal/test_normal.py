@@ -17,7 +17,7 @@ from windows import hard_windows
 RNG = np.random.default_rng(5)
 CLOUDS = np.concatenate([RNG.normal(0, 1, (150, 6)), RNG.normal([8, 0, 3, -5, 0, 100], 0.5, (150, 6))])
 CENTRES = [[-10, -1, -5, 6, 13, -11], [10, 3, 6, -10, 1, 10], [-12, 17, -15, 7, -8, -10]]
-LIMIT = 360
+LIMIT = 505
 WILD = np.array([
     [np.inf, -np.inf, 1e30, -1e30, 1e-45, 0.0], [0.0] * 6, [-0.0, 5, 2, -5, 0.25, 99.7],
     [1e6, -1e6, 3, 3, 3, 3],

@@ -46,7 +46,7 @@ def normal_of(
 ) -> Normal:
     """Return what is normal in rows of numbers. Each group is scored by the others for the limit.
 
-    Without groups, five parts of the rows are left out in turn. `features` are the columns that may be taken.
+    Without groups, five stretches of the rows are left out in turn. `features` are the columns that may be taken.
     """
     if len(rows) < LEAST_ROWS:
         raise ValueError(
@@ -68,8 +68,11 @@ def left_out_scores(
 ) -> NDArray[np.int64]:
     """Return the score of each row by what is normal in the other parts, -1 where these do not vary."""
     scores = np.full(len(rows), -1, dtype=np.int64)
-    most = _PARTS if groups is None else _PARTS_OF_GROUPS
-    for part in deal_rows(np.zeros(len(rows)), most, options.random_state, groups):
+    # Neighbours in time are alike, so that stretches of rows are left out and not every fifth row.
+    parts = np.array_split(np.arange(len(rows)), _PARTS)
+    if groups is not None:
+        parts = list(deal_rows(np.zeros(len(rows)), _PARTS_OF_GROUPS, options.random_state, groups))
+    for part in parts:
         others = _fitted(np.delete(rows, part, axis=0), columns, options)
         if others is not None:
             scores[part] = others.score(rows[part])
