@@ -1,6 +1,6 @@
 """What is normal: a detector from a fleet, a board's own machine, and why something was an alarm.
 
-    python examples/watch_a_machine.py
+python examples/watch_a_machine.py
 """
 
 import tempfile
