@@ -45,6 +45,11 @@ def test_a_table(tables, tmp_path, monkeypatch):
     assert model.feature_names == ("a", "b", "c", "d")
     assert model.predict([[5.0, 80.0, 0, 1], [5, 50, 0, 1]]).tolist() == ["not normal", "normal"]
     assert (folder / "c" / "model.h").exists()
+    why = CliRunner().invoke(app, ["explain", str(folder / "model.etm"), str(odd), "--json"])
+    assert json.loads(why.stdout)["is_normal"] is False
+    assert json.loads(why.stdout)["features"][0]["name"] == "b"
+    told = CliRunner().invoke(app, ["inspect", str(folder / "model.etm")]).output
+    assert "what is normal, by 16 centres of 4 features" in told
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 3
     assert "b is " in page

@@ -46,7 +46,7 @@ def normal_of(
 ) -> Normal:
     """Return what is normal in rows of numbers. Each group is scored by the others for the limit.
 
-    Without groups, five stretches of the rows are left out in turn. `features` are the columns that may be taken.
+    Without groups, five stretches of the rows are left out in turn. `features` are columns that may be taken.
     """
     if len(rows) < LEAST_ROWS:
         raise ValueError(
