@@ -64,7 +64,8 @@ def choose(
     core takes. A quick program that needs more RAM than the chip has is passed over too. The choice
     depends on the simplified model alone, so that simplifying a model never makes its export slower.
     "sliced" works on 32 rows at a time, and "redress" holds the paper's words. Both are only taken by
-    name. An export with `learn` has layouts of its own: "branches", then "lists".
+    name. An export with `learn` has layouts of its own: "branches", then "lists". The model of
+    an `EtherealDetector` always has the layout "distance".
 
     Parameters
     ----------

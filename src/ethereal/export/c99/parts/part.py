@@ -391,10 +391,11 @@ class Seen(Part):
 
     def text(self, which: str, program: Program) -> str:
         has_ranges = program.model.seen is not None and program.model.seen.has_ranges
-        if which in ("header", "source"):
+        of_drift = {"header": "header of drift", "source": "source of drift"}
+        if which in of_drift:
             values = self.values(program)
             ranges = self.section(which, program, **values) if has_ranges else ""
-            return ranges + self.section(f"{which} of drift", program, **values)
+            return ranges + self.section(of_drift[which], program, **values)
         return super().text(which, program)
 
     def values(self, program: Program) -> dict[str, str]:
