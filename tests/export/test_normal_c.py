@@ -195,6 +195,46 @@ def test_cores_score_like_the_host(target):
         assert core.call("model_score", address) == board.score(row[None])[0]
 
 
+def on_core(core, model, calls, rows):
+    """What the same calls return on an emulated core."""
+    address = core.buffer(np.zeros(4, dtype=np.float32))
+    state = core.buffer(np.zeros(Normal(model, 4).state_bytes, dtype=np.uint8), writable=True)
+    size, answers = 0, []
+    for call, i in calls:
+        core.write(address, rows[i])
+        name = NAMES[call]
+        if name in ("learn", "score", "is_normal"):
+            answer = core.call(f"model_{'normal_' * (name == 'learn')}{name}", address)
+        elif name == "drift":
+            answer = core.call("model_normal_drift", core.call("model_score", address))
+        elif name == "save":
+            answer = size = core.call("model_normal_save", state)
+        elif name == "restore":
+            answer = core.call("model_normal_restore", state, size)
+        elif name == "damaged":
+            answer = core.call("model_normal_restore", state, size - 1 if size else 0)
+        else:
+            answer = core.call(f"model_normal_{name}")
+        answers.append(answer if name != "begin" else 0)
+    return answers
+
+
+@pytest.mark.parametrize(
+    ("target", "n_calls"), few([("cortex-m0plus", 400), *((core, 10_000) for core in CORES)])
+)
+def test_random_calls_on_cores(target, n_calls):
+    model, chip = fleet_model(), find_target(target)
+    rows = np.concatenate([MACHINE, FLEET[:20]]).astype(np.float32)
+    calls = draw_calls(n_calls, len(rows), 4)
+    program = export.choose(model, own_normal=4, target=target)
+    functions = [f"model_{name}" for name in ("score", "is_normal")]
+    functions += [
+        f"model_normal_{name}" for name in ("learn", "end", "begin", "drift", "save", "restore", "limit")
+    ]
+    core = EmulatedCore(compile_elf(program.files, chip, functions, optimize="-Os"), chip)
+    assert on_core(core, model, calls, rows) == on_host(Normal(model, 4), calls, rows)
+
+
 def built(folder, *flags):
     command = (
         "gcc -std=c99 -pedantic -Wall -Wextra -Wconversion -Wshadow -Werror -fsanitize=address,undefined"
