@@ -83,10 +83,10 @@ class Engine:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.
 
         A model with early answers gives those, see `ethereal.model.output`. For "unknown" it is
-        the number of classes.
+        the number of classes. Where the answer is a number, it is the sum of votes.
         """
         if self._model.output.kind != "classes":
-            return self._model.output.indices(self.class_sums(X, n_jobs, packed=packed))
+            return self._model.output.codes(self.class_sums(X, n_jobs, packed=packed))
         if not self._model.early:
             return self._run(X, (), np.int64, n_jobs, packed)
         return early_answers(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from ethereal.base.splits import deal_rows
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.rounding import to_float32
 from ethereal.model.checks import Fitted
-from ethereal.model.engine import input_matrix
+from ethereal.model.engine import SUPPORTS, input_matrix
+from ethereal.model.needs import ANSWERS
 from ethereal.model.output import NormalOrNot
 from ethereal.model.seen import Seen, rates_of
 from ethereal.normal import Normal, NormalOptions, normal_of, separation
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 LABELS = ("normal", "not normal")
+_BESIDE = replace(SUPPORTS, consumer="with_normal", outputs=ANSWERS)
 _MOST_LEFT_OUT = 6  # classes
 _BETTER = 0.01  # of the area under the curve, for which all features are taken
 
@@ -58,6 +60,7 @@ def with_normal(
     """Return a classifier that knows what is normal, see `Model.with_normal`."""
     if model.output.kind == "normal":
         raise ValueError("the model tells what is normal already. Fit another EtherealDetector.")
+    _BESIDE.check(model.needs)
     rows = rows_of(model, X)
     group_of_row = _groups(groups, len(rows))
     labels = np.asarray(model.predict(X)) if y is None else np.asarray(y)

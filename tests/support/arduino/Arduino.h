@@ -35,6 +35,7 @@ class Port {
     void print(long number) { std::printf("%ld", number); }
     void println(unsigned number) { std::printf("%u\n", number); }
     void print(unsigned long number) { std::printf("%lu", number); }
+    void print(float number, int digits) { std::printf("%.*f", digits, static_cast<double>(number)); }
     void println(const char *text) { std::printf("%s\n", text); }
 
   private:

@@ -6,6 +6,7 @@ one defines, those behind it may use.
 
 from ethereal.export.c99.parts.learn import Learn
 from ethereal.export.c99.parts.normal import NormalRows
+from ethereal.export.c99.parts.number import Number
 from ethereal.export.c99.parts.own_normal import OwnNormal
 from ethereal.export.c99.parts.part import Check, Early, Inputs, Names, Part, Seen, Unknown
 from ethereal.export.c99.parts.windows import Windows
@@ -15,6 +16,7 @@ PARTS: tuple[type[Part], ...] = (
     Inputs,
     Early,
     Unknown,
+    Number,
     Windows,
     Seen,
     OwnNormal,
