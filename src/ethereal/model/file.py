@@ -139,6 +139,11 @@ def to_file_bytes(model: Model) -> bytes:
         about["early"] = model.early
     if model.deployment is not None:  # which older versions of the package do not look for
         about["deployment"] = model.deployment.as_dict()
+    return _sealed(about, tensors)
+
+
+def _sealed(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
+    """Return the file of a description and its arrays, with the checksum of all."""
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
