@@ -64,6 +64,8 @@ class Prices(NamedTuple):
 
 # As lookup tables. The votes cost most, because each is added up: lab/notes/verilog.md.
 LUT_PRICES = Prices(8.0, 2.0, 1.0, 13.0, 3.0)
+# The votes of what is left of a machine grow. Where so many are typical, all are halved at prices of gates.
+_HEAVY = 3
 
 Teacher = Literal["votes", "blends", "labels"]
 TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
@@ -122,7 +124,7 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
     scale = logits_per_vote(model, held_out, seen)
     points = []
     for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start, prices):
-        answers = held_out.record(smaller, scale)
+        answers = held_out.record(smaller, scale * (model.temperature / smaller.temperature))
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
@@ -183,7 +185,10 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
                    sweeps: int = SWEEPS,
                    begin: Model | None = None,
                    prices: Prices | None = None) -> Iterator[tuple[float, Model]]:  # fmt: skip
-    """Yield prices and models, the given one first, then from large to small."""
+    """Yield prices and models, the given one first, then from large to small.
+
+    With `prices` of gates, the votes stay small, and the temperature of a model says how much a vote counts.
+    """
     SUPPORTS.check(model.needs)
     n_features = int(model.feature_map.feature.max(initial=-1)) + 1
     some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
@@ -214,7 +219,17 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
         if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:
             every, pruner = 1, _pruner(smaller, booleans, targets, scale, seed)
         n_clauses = len(offsets) - 1
+        if prices is not None and np.median(np.abs(votes[votes != 0])) > _HEAVY:
+            start, scale = _halved(smaller), 2 * scale
+            pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
         step += _WIDE_STEP * parts if is_much() and step % parts == 0 else 1
+
+
+def _halved(model: Model) -> Model:
+    """Return the model with half the votes, half of which mean as much."""
+    votes = np.rint(model.weights / 2).astype(np.int32)
+    halved = model.with_clauses(model.literals, model.offsets, votes)
+    return halved.with_temperature(model.temperature / 2).simplify()
 
 
 def _pruner(model: Model, booleans: Bits, targets: Floats, scale: float, seed: int) -> _native.Pruner:

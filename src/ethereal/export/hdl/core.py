@@ -121,20 +121,25 @@ class Core:
         """Bits of the number of a class."""
         return max(1, (self.n_classes - 1).bit_length())
 
-    def is_registered(self, level: int) -> bool:
-        """Whether registers stand behind a level."""
-        is_last = level == len(self.levels) - 1
-        return is_last or (self.pipeline > 0 and (level + 1) % self.pipeline == 0)
+    @cached_property
+    def registered(self) -> list[bool]:
+        """Whether registers stand behind each level. A comparison takes as long as two other levels."""
+        depth, registered = 0, []
+        for i in range(len(self.levels)):
+            depth += 2 if i > self.totals_level else 1
+            registered.append(i == len(self.levels) - 1 or 0 < self.pipeline <= depth)
+            depth = 0 if registered[-1] else depth
+        return registered
 
     @property
     def latency(self) -> int:
         """Clocks from Booleans to the answer."""
-        return sum(map(self.is_registered, range(len(self.levels))))
+        return sum(self.registered)
 
     @property
     def sum_delay(self) -> int:
         """Registers that the totals pass beside the comparisons."""
-        return sum(map(self.is_registered, range(self.totals_level + 1, len(self.levels))))
+        return sum(self.registered[self.totals_level + 1 :])
 
     @property
     def luts(self) -> float:
@@ -144,7 +149,7 @@ class Core:
     @property
     def flip_flops(self) -> int:
         """Registers, without those of the sums."""
-        kept = (level for i, level in enumerate(self.levels) if self.is_registered(i))
+        kept = (level for level, is_kept in zip(self.levels, self.registered, strict=True) if is_kept)
         return sum(line.width for level in kept for line in level) + self.latency
 
     def _new_level(self) -> None:
@@ -198,7 +203,9 @@ class Core:
             one, other = values[i : i + 2]
             total = Value(f"a{level}_{c}_{i // 2}", one.most + other.most, one.least + other.least)
             text = f"{_wide(one, total.width)} + {_wide(other, total.width)}"
-            self._write(total.name, total.width, text, total.width - (total.width > other.width) * 0.5)
+            # A chip with tables of six inputs has the highest carry for nothing.
+            luts = total.width - (total.width > other.width and self.lut > 4)
+            self._write(total.name, total.width, text, luts)
             added.append(total)
         if len(values) % 2:
             added.append(self._passed(values[-1], f"a{level}_{c}_{len(added)}"))
@@ -222,7 +229,7 @@ class Core:
             if len(leaders) > 2:
                 bigger = f"{wins} ? {_wide(other, width)} : {_wide(one, width)}"
                 self._write(value, width, bigger, width)
-            more = bits - 1 if isinstance(first, str) else 0
+            more = (bits - 1 if isinstance(first, str) else 0) + (self.lut == 4)
             self._write(which, bits, f"{wins} ? {_number(second, bits)} : {_number(first, bits)}", width + more)
             left.append((Value(value, max(one.most, other.most), max(one.least, other.least)), which))
         return left

@@ -21,6 +21,7 @@ TEMPLATES = "hdl/templates"
 SUPPORTS = Supports("Verilog", instead="Prune the model first.", n_literals=1 << 20)
 INPUTS = ("int16", "int8", "uint16", "uint8", "bool")
 FEATURES = ("used", "all")
+_SMALL = 512  # bits of a memory, up to which the synthesis may make it of lookup tables
 _DEPTH = 64  # levels between registers at most
 _WORDS = frozenset(  # of Verilog and SystemVerilog, beside those that C has
     """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before
@@ -154,7 +155,7 @@ class Design:
         for i, level in enumerate(core.levels):
             if i == core.totals_level + 1:
                 lines.append("    // The class with the most votes, the first of them on a tie.")
-            lines += _level(level, core.is_registered(i))
+            lines += _level(level, core.registered[i])
         text = "\n".join(lines)
         last = core.latency - 1
         booleans = [f"    // b[{i}]: {_said(names[b])}" for i, b in enumerate(self.program.slots.used.tolist())]
@@ -351,9 +352,10 @@ def _memory(columns: list[Column], n_steps: int, bits: int) -> tuple[str, int]:
         lines.append(f"    wire {_range(column.width)}{column.name} = word[{at} +: {column.width}];"
                      if column.width > 1 else f"    wire {column.name} = word[{at}];")  # fmt: skip
         at += column.width
+    style = '(* rom_style = "block" *) ' if width * n_steps > _SMALL else ""
     text = [
         "    // What each step compares with, and which chains move on. The next word is read a clock ahead.",
-        f"    reg [{width - 1}:0] words [0:{n_steps - 1}];",
+        f'    {style}reg [{width - 1}:0] words [0:{n_steps - 1}];',
         f"    reg [{width - 1}:0] word;",
         "    initial begin",
         *words,

@@ -18,7 +18,7 @@ from ethereal.export.c99.device_rows import Slots
 from ethereal.features.feature_map import BIN, MISSING
 
 LANES = 8  # Booleans that come in at once
-_SLOWER = 1.125  # times the values of a row, that a row may take in clocks so that comparators are saved
+_SLOWER = 1.25  # times the values of a row, that a row may take in clocks so that comparators are saved
 _MISSING = "missing"
 Bit = tuple[int, int | str]  # a feature with a threshold, "missing", or 0 for Boolean input
 
