@@ -6,6 +6,8 @@ import difflib
 from dataclasses import dataclass
 from typing import Literal
 
+from ethereal.chips.fpgas import FPGAS
+
 
 @dataclass(frozen=True)
 class Room:
@@ -84,6 +86,11 @@ def find_target(name: str) -> Target:
     >>> find_target("m7").chip
     'STM32F746NG'
     """
+    if name in FPGAS:
+        raise ValueError(
+            f"{name} is an FPGA, which has gates and no program. `ethereal export --to verilog` writes them, "
+            "`ethereal measure --target` builds them, and `ethereal prune --luts` makes a model that fits."
+        )
     full = name if name in TARGETS else f"cortex-{name}"
     if full not in TARGETS:
         near = difflib.get_close_matches(full, TARGETS, n=1) or difflib.get_close_matches(name, TARGETS, n=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,9 +22,11 @@ from ethereal.base.checks import (
 )
 from ethereal.base.messages import say, table_of
 from ethereal.base.options import option
+from ethereal.chips.fpgas import FPGAS
 from ethereal.chips.targets import find_target
 from ethereal.cli import app
 from ethereal.cli.errors import reported
+from ethereal.cli.gates import refuse_others, tell_gates
 from ethereal.cli.options import AsJson, grouped, was_given
 from ethereal.cli.output import console
 from ethereal.datasets.options import RowsOptions
@@ -180,6 +182,8 @@ def measure(
     Instructions, bytes and agreement with this computer are measured. Cycles are an estimate from the kinds
     of instructions and published tables of the core. Time and energy follow from cycles, clock and power. On
     an AVR cycles are counted.
+
+    An FPGA such as ice40-up5k has gates. They are built by the extra `fpga` and simulated on every row.
     """
     with reported():
         from ethereal import device
@@ -188,7 +192,14 @@ def measure(
         from ethereal.export.projects.writer import rows_near_thresholds
         from ethereal.features.packing import evenly
 
+        if options.target in FPGAS:
+            others = [each.name for group in (options, rates, extent) for each in fields(group)]
+            refuse_others(context, options.target, *others, "worst_instructions")
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
+        if options.target in FPGAS:
+            X = X if X is None or not was_given(context, "max_rows") else X[evenly(len(X), extent.max_rows)]
+            input = options.input if was_given(context, "input") else None
+            return tell_gates(name, machine, X, accuracy, options.target, input, as_json)
         options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:

@@ -36,7 +36,8 @@ class GateMeasurement:
     transfers: int  # of a row
     clocks: int  # that a row takes
     n_rows: int  # that were simulated
-    n_different: int  # of them, with another class or another sum than on this computer
+    n_different: int  # of them, with another class than on this computer
+    n_other_sums: int  # of them, with another class sum, as integers are too coarse for some features
 
     @property
     def rows_per_second(self) -> float | None:
@@ -67,7 +68,7 @@ def measure_gates(
     checks.a_model(model)
     fpga = find_fpga(target)
     design = Design.of(model, **options)
-    n_rows, n_different = differences(design, X)
+    n_rows, n_different, n_other_sums = differences(design, X)
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, design.files())
         cells, clocks = fpga.build(Path(folder), design.name)
@@ -85,11 +86,14 @@ def measure_gates(
         clocks=len(design.stream.steps),
         n_rows=n_rows,
         n_different=n_different,
+        n_other_sums=n_other_sums,
     )
 
 
-def differences(design: Design, X: ArrayLike | None = None, *, stalls: bool = True) -> tuple[int, int]:
-    """Simulate rows. Return how many, and how many had another class or another sum than on this computer."""
+def differences(
+    design: Design, X: ArrayLike | None = None, *, stalls: bool = True
+) -> tuple[int, int, int]:
+    """Simulate rows. Return how many, and how many had another class, or another sum, than on this computer."""
     program = design.program
     if X is None:
         X = rows_near_thresholds(program.model, program.input, _ROWS)
@@ -99,10 +103,10 @@ def differences(design: Design, X: ArrayLike | None = None, *, stalls: bool = Tr
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, {**design.files(), **files})
         line = simulate(Path(folder), design.name, len(rows), quick=clocks > _MANY, stalls=stalls)
-    match = re.match(r"(\d+) of \d+ rows answered, (\d+) different, (\d+) unsteady", line)
-    if match is None or int(match[1]) != len(rows) or int(match[3]):
+    match = re.match(r"(\d+) of \d+ rows answered, (\d+) wrong, (\d+) with other sums, (\d+) unsteady", line)
+    if match is None or int(match[1]) != len(rows) or int(match[4]):
         raise RuntimeError(f"the simulation of {design.name} ended with {line!r}")
-    return len(rows), int(match[2])
+    return len(rows), int(match[2]), int(match[3])
 
 
 def _write(folder: str, files: dict[str, str]) -> None:
