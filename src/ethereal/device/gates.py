@@ -18,7 +18,7 @@ from ethereal.export.projects.writer import rows_near_thresholds
 from ethereal.model import Model, checks
 
 _ROWS = 200  # that are made where none are given
-_MANY = 200_000  # clocks of a simulation, from which on verilator is quicker
+_MANY = 60_000  # clocks of a simulation, from which on verilator is quicker
 
 
 @dataclass(frozen=True)

@@ -182,17 +182,14 @@ class Design:
                       f"            always @(posedge clk) if (enable) {name} <= {held};"]  # fmt: skip
             held = name
         lines.append(f"            wire [{width - 1}:0] totals = {held};")
-        at = 0
-        for c, total in enumerate(totals):
+        at, sums = 0, list[str]()
+        for total in totals:
             part = f"totals[{at + total.width - 1}:{at}]"
             more = core.sum_bits - total.width
             wide = f"{{{more}'d0, {part}}}" if more > 0 else part
-            lines.append(
-                f"            assign sums[{c * core.sum_bits} +: {core.sum_bits}] = {wide} + "
-                f"{core.sum_bits}'d{base};"
-            )
+            sums.append(f"                {wide} + {core.sum_bits}'d{base}")
             at += total.width
-        return lines
+        return [*lines, "            assign sums = {", ",\n".join(reversed(sums)), "            };"]
 
     def _stream_text(self) -> str:
         stream, core, model = self.stream, self.core, self.program.model
@@ -230,16 +227,16 @@ class Design:
         is_done = len(set(names["is_done"].numbers)) > 1
         padding = self.out_bits - core.answer_bits
         answer = f"{{{padding}'d0, answer}}" if padding else "answer"
-        assigned = [f"    assign b[{i}] = {stream.boolean(b)};"
-                    for i, b in enumerate(self.program.slots.used.tolist())]  # fmt: skip
-        unused += _left_over(stream, "\n".join(assigned))
+        # One assignment of all, because simulators take long for a vector that many bits drive.
+        assigned = ",\n".join(f"        {stream.boolean(b)}" for b in reversed(self.program.slots.used.tolist()))
+        unused += _left_over(stream, assigned)
         values = self.values | {
             "counter": _counter(len(stream.steps), bits, is_done, has_memory=bool(word)),
             "memory": memory,
             "compare": "\n".join(compare),
             "and_done": " & is_done" if is_done else "",
             "chains": "\n".join(chains),
-            "assigned": "\n".join(assigned),
+            "assigned": assigned,
             "answer": answer,
             "input_note": _input_note(self),
             "features": _features(self, model),
