@@ -5,11 +5,11 @@
     python lab/benchmarks/verilog.py unpruned --sets statlog
     python lab/benchmarks/verilog.py show --out verilog.jsonl
 
-record: two machines are trained and joined, three for statlog. A fifth of the training rows, whole people where
-they are known, are held out and choose. The machine is pruned to each bound on lookup tables. Every test row is
-simulated, and test rows choose nothing. build: synthesis, place and route of these models for an FPGA, or with
---target xc7 a synthesis for tables of six inputs of the core alone. unpruned: the same for a machine of 100
-clauses a class, T 10 and s 3, that was not pruned.
+record: two machines are trained and joined, three for statlog. A fifth of the training rows, whole people
+where they are known, are held out and choose. The machine is pruned to each bound on lookup tables. Every
+test row is simulated, and test rows choose nothing. build: synthesis, place and route of these models for an
+FPGA, or with --target xc7 a synthesis for tables of six inputs of the core alone. unpruned: the same for a
+machine of 100 clauses a class, T 10 and s 3, that was not pruned.
 """
 
 import argparse
@@ -39,15 +39,18 @@ def read(name):
     """Return the set with its Booleans where the study compares with one threshold."""
     data = datasets.load(name)
     threshold = PAPER[name].threshold
-    as_read = (lambda X: X) if threshold is None else (lambda X: X > threshold)
-    return data, as_read(data.X_train), as_read(data.X_test)
+    if threshold is None:
+        return data, data.X_train, data.X_test
+    return data, data.X_train > threshold, data.X_test > threshold
 
 
 def joined(name, X, y, kept, held, n_clauses, epochs):
     """Return machines of different seeds as one model."""
     models, keywords = [], {}
     for seed in range(MACHINES.get(name, 2)):
-        machine = EtherealClassifier(n_clauses, 20, 5.0, epochs=epochs, random_state=seed, n_jobs=1, **keywords)
+        machine = EtherealClassifier(
+            n_clauses, 20, 5.0, epochs=epochs, random_state=seed, n_jobs=1, **keywords
+        )
         machine.fit(X[kept], y[kept], eval_set=(X[held], y[held]))
         models.append(machine.model_)
         if machine.model_.fitted is not None:
@@ -96,11 +99,16 @@ def six(design):
         for name, text in design.files().items():
             Path(folder, name).write_text(text, encoding="utf-8")
         core = f"{design.name}_core"
-        script = f"read_verilog {core}.v; chparam -set SUMS 0 {core}; synth_xilinx -family xc7 -flatten -top {core}"
-        run_tool("yosys", ["-q", "-p", f"{script}; tee -o stat.txt stat"], Path(folder))
+        script = f"read_verilog {core}.v; chparam -set SUMS 0 {core}; "
+        script += f"synth_xilinx -family xc7 -flatten -top {core}; tee -o stat.txt stat"
+        run_tool("yosys", ["-q", "-p", script], Path(folder))
         cells = _cells(Path(folder, "stat.txt").read_text(encoding="utf-8"))
     tables = sum(n for cell, n in cells.items() if cell.startswith("LUT"))
-    return {"LUT6": tables, "FF": sum(n for cell, n in cells.items() if cell.startswith("FD")), "estimate": design.core.luts}
+    return {
+        "LUT6": tables,
+        "FF": sum(n for cell, n in cells.items() if cell.startswith("FD")),
+        "estimate": design.core.luts,
+    }
 
 
 def build(args):
@@ -113,7 +121,13 @@ def build(args):
             found = six(Design.of(model, lut=6))
         else:
             found = measure_gates(model, None, args.target).as_dict()
-        row = {"set": name, "bound": int(bound), "build": args.target, **found, "seconds": round(time.time() - begin)}
+        row = {
+            "set": name,
+            "bound": int(bound),
+            "build": args.target,
+            **found,
+            "seconds": round(time.time() - begin),
+        }
         with args.out.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
         print(row, flush=True)
@@ -139,7 +153,9 @@ def show(args):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=["record", "build", "unpruned", "show"])
     parser.add_argument("--out", type=Path, default=Path("verilog.jsonl"))
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(PAPER))

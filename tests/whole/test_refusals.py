@@ -82,6 +82,7 @@ ABOVE = {
     "votes": ("learning on the board", lambda m, to: Votes(m, margin=1)),
     "learn": ("learning on the board", lambda m, to: export.choose(m, learn="votes", margin=1)),
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
+    "verilog": ("Verilog", lambda m, to: export.verilog(m, to / "v")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
     "page": ("the page", lambda m, to: render(Report("t", "", m, X, Y))),
     "figures": ("the page", lambda m, to: list(figures.of_report(Report("t", "", m, X, Y)))),

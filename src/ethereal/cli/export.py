@@ -42,7 +42,7 @@ class Package:
     code: str = option("plain", "MicroPython: plain, or viper for boards that have its emitter.")
     floats: str = option("float64", "MicroPython: float64 or float32 thresholds.")
     mpy: str | None = option(None, "MicroPython: also compile, bytecode or an architecture.")
-    pipeline: int = option(2, "Verilog: levels of logic between two registers, 0 for one register at the end.")
+    pipeline: int = option(2, "Verilog: levels of logic between registers, 0 for one at the end.")
     features: str = option("used", "Verilog: used or all features come in.")
     lut: int = option(4, "Verilog: inputs of a lookup table of the chip, 4 or 6.")
 

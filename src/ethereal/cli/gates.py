@@ -41,12 +41,14 @@ def tell_gates(
     say(f"{name} on {found.target} ({found.chip})")
     console().print(_table(found, accuracy))
     there = "rows near the thresholds" if X is None else "rows"
-    say(f"In simulation {found.n_rows - found.n_different:,} of {found.n_rows:,} {there} have this computer's class.")
+    same = f"{found.n_rows - found.n_different:,} of {found.n_rows:,} {there}"
+    say(f"In simulation {same} have this computer's class.")
     if found.n_other_sums:
-        say(f"{found.n_other_sums:,} have another class sum, because integers are coarser than the thresholds.")
-    say(f"A row takes {found.clocks:,} clocks for {found.transfers:,} transfers, and {found.latency} more to the answer.")
+        say(f"{found.n_other_sums:,} have another class sum: integers are coarser than the thresholds.")
+    transfers = f"{found.clocks:,} clocks for {found.transfers:,} transfers"
+    say(f"A row takes {transfers}, and {found.latency} more to the answer.")
     if found.mhz is None:
-        say(f"It does not fit {found.chip}. Prune it: ethereal prune MODEL DATA --luts 2000 --label L -o SMALL.etm")
+        say(f"It does not fit {found.chip}. ethereal prune --luts {found.luts // 2} makes it smaller.")
 
 
 def _table(found: GateMeasurement, accuracy: float | None) -> Any:

@@ -114,8 +114,8 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
                start: Model | None = None, prices: Prices | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on rows. Accuracies are those of the held-out rows.
 
-    With `start`, the descent begins there, and the model is only the teacher and the first point. `prices` are
-    those of the parts, by default their bits in the compact code.
+    With `start`, the descent begins there, and the model is only the teacher and the first point. `prices`
+    are those of the parts, by default their bits in the compact code.
 
     With `seen`, the model may have learned from the held-out rows. It is then too sure of them, and targets
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,

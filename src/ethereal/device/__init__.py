@@ -19,7 +19,7 @@ from ethereal.export.c99.choose import ModelTooLarge
 
 __all__ = [
     "TARGETS", "BoardRun", "CProgram", "CompileError", "DeviceFault", "Elf", "EmulatedBoard", "EmulatedCore",
-    "Estimate", "FrontEndCost", "GateMeasurement", "Measurement", "ModelTooLarge", "Target", "compile_elf", "find_core",
-    "find_target", "from_samples", "front_end_cost", "group_costs", "kernel_prices", "measure",
+    "Estimate", "FrontEndCost", "GateMeasurement", "Measurement", "ModelTooLarge", "Target", "compile_elf",
+    "find_core", "find_target", "from_samples", "front_end_cost", "group_costs", "kernel_prices", "measure",
     "measure_gates", "measure_layouts", "measure_program", "on_rows",
 ]  # fmt: skip

@@ -90,10 +90,8 @@ def measure_gates(
     )
 
 
-def differences(
-    design: Design, X: ArrayLike | None = None, *, stalls: bool = True
-) -> tuple[int, int, int]:
-    """Simulate rows. Return how many, and how many had another class, or another sum, than on this computer."""
+def differences(design: Design, X: ArrayLike | None = None, *, stalls: bool = True) -> tuple[int, int, int]:
+    """Simulate rows. Return how many, and how many had another class, or another sum, than on the host."""
     program = design.program
     if X is None:
         X = rows_near_thresholds(program.model, program.input, _ROWS)

@@ -2,7 +2,8 @@
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
 and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. `micropython` writes a
-MicroPython package, `verilog` the gates of an FPGA. docs/guide/board.md says how to use them, lab/notes/device.md what the layouts cost.
+MicroPython package, and `verilog` the gates of an FPGA. docs/guide/board.md says how to use them,
+lab/notes/device.md what the layouts cost.
 
 Names are loaded at their first use, so that a command knows its options quickly.
 """

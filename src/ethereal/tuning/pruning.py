@@ -140,9 +140,7 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         if like is not None:
             return prune_path_like(model, rows, like, cost, seed, start=start, prices=prices)
         seen = validation is None
-        return prune_path(
-            model, rows, held_out, teacher, cost, seed, seen=seen, start=start, prices=prices
-        )
+        return prune_path(model, rows, held_out, teacher, cost, seed, seen=seen, start=start, prices=prices)
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]

@@ -230,7 +230,9 @@ class Core:
                 bigger = f"{wins} ? {_wide(other, width)} : {_wide(one, width)}"
                 self._write(value, width, bigger, width)
             more = (bits - 1 if isinstance(first, str) else 0) + (self.lut == 4)
-            self._write(which, bits, f"{wins} ? {_number(second, bits)} : {_number(first, bits)}", width + more)
+            self._write(
+                which, bits, f"{wins} ? {_number(second, bits)} : {_number(first, bits)}", width + more
+            )
             left.append((Value(value, max(one.most, other.most), max(one.least, other.least)), which))
         return left
 

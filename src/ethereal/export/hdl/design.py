@@ -67,7 +67,9 @@ class Design:
         if lut not in (4, 6):
             raise ValueError(f"lut is {lut!r}. It must be 4 or 6, the inputs of a lookup table of the chip.")
         check_integer("pipeline", pipeline, 0, _DEPTH)
-        program = make_program(model, "compact", name=check_word(name), input=_input_of(model, input), rows=rows)
+        program = make_program(
+            model, "compact", name=check_word(name), input=_input_of(model, input), rows=rows
+        )
         slots = program.slots
         notes = _notes(program)
         core = Core(slots.clauses, notes, len(slots.used), model.n_classes, lut, pipeline)
@@ -130,8 +132,8 @@ class Design:
         core, stream, small = self.core, self.stream, self.program.slots.model
         return {
             "name": self.name,
-            "about": f"A Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals, exported "
-            f"by ethereal {package_version()}.",
+            "about": f"A Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals, "
+            f"exported by ethereal {package_version()}.",
             "latency": str(core.latency),
             "latency_after": str(self.latency),
             "sum_bits": str(core.sum_bits),
@@ -158,7 +160,9 @@ class Design:
             lines += _level(level, core.registered[i])
         text = "\n".join(lines)
         last = core.latency - 1
-        booleans = [f"    // b[{i}]: {_said(names[b])}" for i, b in enumerate(self.program.slots.used.tolist())]
+        booleans = [
+            f"    // b[{i}]: {_said(names[b])}" for i, b in enumerate(self.program.slots.used.tolist())
+        ]
         values = self.values | {
             "booleans": "\n".join(booleans),
             "tables": "".join(f"    {line}\n" for line in table_definitions(text)),
@@ -228,7 +232,9 @@ class Design:
         padding = self.out_bits - core.answer_bits
         answer = f"{{{padding}'d0, answer}}" if padding else "answer"
         # One assignment of all, because simulators take long for a vector that many bits drive.
-        assigned = ",\n".join(f"        {stream.boolean(b)}" for b in reversed(self.program.slots.used.tolist()))
+        assigned = ",\n".join(
+            f"        {stream.boolean(b)}" for b in reversed(self.program.slots.used.tolist())
+        )
         unused += _left_over(stream, assigned)
         values = self.values | {
             "counter": _counter(len(stream.steps), bits, is_done, has_memory=bool(word)),
@@ -264,7 +270,9 @@ def _input_of(model: Model, input: str | None) -> str:
         raise ValueError(f"input is {input!r}. It must be one of {', '.join(INPUTS)}.")
     if model.fitted is None:
         if input not in (None, "bool"):
-            raise ValueError(f"input is {input!r}, but the model reads Booleans. Give 'bool', or leave it out.")
+            raise ValueError(
+                f"input is {input!r}, but the model reads Booleans. Give 'bool', or leave it out."
+            )
         return "float"  # which Booleans do not have
     if input == "bool":
         raise ValueError(
@@ -352,7 +360,7 @@ def _memory(columns: list[Column], n_steps: int, bits: int) -> tuple[str, int]:
     style = '(* rom_style = "block" *) ' if width * n_steps > _SMALL else ""
     text = [
         "    // What each step compares with, and which chains move on. The next word is read a clock ahead.",
-        f'    {style}reg [{width - 1}:0] words [0:{n_steps - 1}];',
+        f"    {style}reg [{width - 1}:0] words [0:{n_steps - 1}];",
         f"    reg [{width - 1}:0] word;",
         "    initial begin",
         *words,
@@ -368,7 +376,7 @@ def _counter(n_steps: int, bits: int, is_done: bool, *, has_memory: bool) -> str
     ends = "s_axis_tlast & is_done" if is_done else "s_axis_tlast"
     if n_steps == 1:
         return "    wire is_last = 1'b1;\n    wire unused_last = s_axis_tlast;"
-    return f"""    // The step of a row. After the last one, and after a row that ends too early, comes the first.
+    return f"""    // The step of a row. After the last one, and after a row that ends early, comes the first.
     reg [{bits - 1}:0] step;
     wire is_last = step == {bits}'d{n_steps - 1};
     wire [{bits - 1}:0] next = (~aresetn | (moves & (is_last | ({ends})))) ? {bits}'d0
@@ -400,5 +408,3 @@ def _left_over(stream: Stream, assigned: str) -> list[str]:
     kept = [(f"chain{k}", len(chain)) for k, chain in enumerate(stream.chains)]
     kept.append(("absent", len(stream.missing_chain)))
     return [f"{name}[{i}]" for name, n in kept for i in range(n) if f"{name}[{i}]" not in assigned]
-
-

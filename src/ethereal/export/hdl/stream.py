@@ -1,8 +1,8 @@
 """How features come in: a value a clock, compared on arrival, with the bits kept in chains.
 
-Features come in a fixed order, so a counter knows which thresholds to compare with. They are in a small memory
-beside it. Each comparator feeds a chain of flip-flops, which moves on when the comparator has something to
-say. So no bit needs an address: after the last value of a row, each is in its place.
+Features come in a fixed order, so a counter knows which thresholds to compare with. They are in a small
+memory beside it. Each comparator feeds a chain of flip-flops, which moves on when the comparator has a bit. So
+no bit needs an address: after the last value of a row, each is in its place.
 """
 
 from __future__ import annotations
@@ -147,11 +147,13 @@ class Stream:
             wanted[f] = [(f, t) for t in sorted(thresholds)]
         return self._with_comparators(wanted, absent)
 
-    def _with_comparators(
-        self, wanted: dict[int, list[Bit]], absent: dict[int, Bit | None]
-    ) -> list[Step]:
+    def _with_comparators(self, wanted: dict[int, list[Bit]], absent: dict[int, Bit | None]) -> list[Step]:
         """Return the steps with as few comparators as do not make a row much slower."""
-        most = max(1, *map(len, wanted.values())) if len(wanted) > 1 else max(1, len(next(iter(wanted.values()))))
+        most = (
+            max(1, *map(len, wanted.values()))
+            if len(wanted) > 1
+            else max(1, len(next(iter(wanted.values()))))
+        )
         n = next(
             n for n in range(1, most + 1)
             if n == most or sum(max(1, -(-len(w) // n)) for w in wanted.values()) <= _SLOWER * len(wanted)
