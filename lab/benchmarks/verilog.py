@@ -1,6 +1,7 @@
 """Gates of pruned machines on the study's nine sets: for lab/notes/verilog.md.
 
     python lab/benchmarks/verilog.py record --out verilog.jsonl [--sets statlog,har] [--luts 1000,2000]
+    python lab/benchmarks/verilog.py check --out verilog.jsonl       # the simulation again
     python lab/benchmarks/verilog.py build --out verilog.jsonl --sets har --target ice40-up5k
     python lab/benchmarks/verilog.py unpruned --sets statlog
     python lab/benchmarks/verilog.py show --out verilog.jsonl
@@ -16,6 +17,7 @@ import argparse
 import json
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +37,9 @@ from ethereal.tuning.footprint import in_gates
 MACHINES = {"statlog": 3}
 
 
-def read(name):
-    """Return the set with its Booleans where the study compares with one threshold."""
-    data = datasets.load(name)
-    threshold = PAPER[name].threshold
-    if threshold is None:
-        return data, data.X_train, data.X_test
-    return data, data.X_train > threshold, data.X_test > threshold
+def options_of(X):
+    """Return the number type in which rows come in."""
+    return {"input": "uint8"} if X.dtype == np.uint8 else {}
 
 
 def joined(name, X, y, kept, held, n_clauses, epochs):
@@ -62,35 +60,48 @@ def record(args):
     folder = args.out.with_suffix("")
     folder.mkdir(exist_ok=True)
     for name in args.sets:
-        begin = time.time()
-        data, X, X_test = read(name)
-        y, classes = data.y_train, np.unique(data.y_train)
-        groups = getattr(data, "groups_train", None)
-        kept, held = hold_out(np.searchsorted(classes, y), 0.2, 0, groups)
+        begin, data = time.time(), datasets.load(name)
+        X, y, classes = data.X_train, data.y_train, np.unique(data.y_train)
+        kept, held = hold_out(np.searchsorted(classes, y), 0.2, 0, getattr(data, "groups_train", None))
         model = joined(name, X, y, kept, held, args.clauses, args.epochs)
-        taught = time.time() - begin
+        print(name, f"taught in {time.time() - begin:.0f} s", flush=True)
         pruned = prune(model, X[kept], y[kept], validation=(X[held], y[held]), luts=max(args.luts))
         for luts in args.luts:
-            try:
+            with suppress(BudgetError):
                 point = Choice(pruned.curve, Gates(luts=luts), in_gates).make()
-            except BudgetError:
-                continue
-            one = point.model
-            one.save(folder / f"{name}-{luts}.etm")
-            design = Design.of(one)
-            n, wrong, sums = differences(design, X_test)
-            row = {
-                "set": name, "bound": luts, "held out": point.accuracy,
-                "test": float((one.predict(X_test) == data.y_test).mean()),
-                "joined": float((model.predict(X_test) == data.y_test).mean()),
-                "clauses": one.n_clauses, "includes": one.n_includes,
-                "votes": int(np.count_nonzero(one.weights)), "estimate": design.luts,
-                "rows": n, "wrong": wrong, "other sums": sums, "clocks": len(design.stream.steps),
-                "latency": design.latency, "seconds": [round(taught, 1), round(time.time() - begin, 1)],
-            }  # fmt: skip
-            with args.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            print(row, flush=True)
+                point.model.save(folder / f"{name}-{luts}.etm")
+        print(name, f"pruned after {time.time() - begin:.0f} s", flush=True)
+    check(args)
+
+
+def kept_models(args):
+    """Yield the models that were recorded, with their set and bound."""
+    for path in sorted(args.out.with_suffix("").glob("*.etm")):
+        name, bound = path.stem.rsplit("-", 1)
+        if name in args.sets and int(bound) in args.luts:
+            yield name, int(bound), Model.load(path)
+
+
+def tell(args, row):
+    """Add a row to the results."""
+    with args.out.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row) + "\n")
+    print(row, flush=True)
+
+
+def check(args):
+    for name, bound, model in kept_models(args):
+        data, begin = datasets.load(name), time.time()
+        design = Design.of(model, **options_of(data.X_test))
+        n, wrong, sums = differences(design, data.X_test)
+        row = {
+            "set": name, "bound": bound, "test": float((model.predict(data.X_test) == data.y_test).mean()),
+            "clauses": model.n_clauses, "includes": model.n_includes,
+            "votes": int(np.count_nonzero(model.weights)), "estimate": design.luts, "rows": n, "wrong": wrong,
+            "other sums": sums, "clocks": len(design.stream.steps), "latency": design.latency,
+            "seconds": round(time.time() - begin),
+        }  # fmt: skip
+        tell(args, row)
 
 
 def six(design):
@@ -112,39 +123,25 @@ def six(design):
 
 
 def build(args):
-    for path in sorted(args.out.with_suffix("").glob("*.etm")):
-        name, bound = path.stem.rsplit("-", 1)
-        if name not in args.sets or int(bound) not in args.luts:
-            continue
-        begin, model = time.time(), Model.load(path)
+    for name, bound, model in kept_models(args):
+        begin, options = time.time(), options_of(datasets.load(name).X_test)
         if args.target == "xc7":
-            found = six(Design.of(model, lut=6))
+            row = six(Design.of(model, lut=6, **options))
         else:
-            found = measure_gates(model, None, args.target).as_dict()
-        row = {
-            "set": name,
-            "bound": int(bound),
-            "build": args.target,
-            **found,
-            "seconds": round(time.time() - begin),
-        }
-        with args.out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        print(row, flush=True)
+            row = measure_gates(model, None, args.target, **options).as_dict()
+        row["seconds"] = round(time.time() - begin)
+        tell(args, {"set": name, "bound": bound, "build": args.target, **row})
 
 
 def unpruned(args):
     for name in args.sets:
-        data, X, X_test = read(name)
-        n_bins = PAPER[name].n_bins
-        keywords = {} if PAPER[name].threshold else {"booleanizer": Booleanizer(n_bins=n_bins)}
-        machine = EtherealClassifier.paper(100, 10, 3.0, random_state=0, **keywords).fit(X, data.y_train)
-        model = machine.model_
-        row = {"set": name, "build": "unpruned", "test": float((model.predict(X_test) == data.y_test).mean()),
-               "includes": model.n_includes, **six(Design.of(model, lut=6))}  # fmt: skip
-        with args.out.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
-        print(row, flush=True)
+        data = datasets.load(name)
+        booleanizer = Booleanizer(n_bins=PAPER[name].n_bins)
+        machine = EtherealClassifier.paper(100, 10, 3.0, random_state=0, booleanizer=booleanizer)
+        model = machine.fit(data.X_train, data.y_train).model_
+        accuracy = float((model.predict(data.X_test) == data.y_test).mean())
+        row = {"set": name, "build": "unpruned", "test": accuracy, "includes": model.n_includes}
+        tell(args, row | six(Design.of(model, lut=6, **options_of(data.X_test))))
 
 
 def show(args):
@@ -156,7 +153,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=["record", "build", "unpruned", "show"])
+    parser.add_argument("what", choices=["record", "check", "build", "unpruned", "show"])
     parser.add_argument("--out", type=Path, default=Path("verilog.jsonl"))
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(PAPER))
     parser.add_argument("--luts", type=lambda text: [int(n) for n in text.split(",")], default=[1000])

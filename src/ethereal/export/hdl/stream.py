@@ -1,7 +1,7 @@
 """How features come in: a value a clock, compared on arrival, with the bits kept in chains.
 
 Features come in a fixed order, so a counter knows which thresholds to compare with. They are in a small
-memory beside it. Each comparator feeds a chain of flip-flops, which moves on when the comparator has a bit. So
+memory beside it. Each comparator feeds a chain of flip-flops, which moves on when there is a bit. So
 no bit needs an address: after the last value of a row, each is in its place.
 """
 
@@ -43,7 +43,7 @@ class Stream:
         self.data_bits = LANES if self.is_boolean else 8 * np.dtype(slots.kind.dtype).itemsize
         self.steps = self._of_booleans(used) if self.is_boolean else self._of_numbers()
         n_lanes = max(len(step.bits) for step in self.steps)
-        self.chains = [[step.bits[k] for step in self.steps if step.bits[k]] for k in range(n_lanes)]
+        self.chains = [[bit for step in self.steps if (bit := step.bits[k])] for k in range(n_lanes)]
         self.missing_chain = [step.missing for step in self.steps if step.missing]
 
     @property
@@ -67,7 +67,8 @@ class Stream:
         if not self.is_boolean:
             return rows & ((1 << self.data_bits) - 1)
         padded = np.pad(rows != 0, ((0, 0), (0, LANES * self.n_beats - rows.shape[1])))
-        return padded.reshape(len(rows), self.n_beats, LANES) @ (1 << np.arange(LANES))
+        lanes = padded.reshape(len(rows), self.n_beats, LANES)
+        return np.asarray(lanes @ (1 << np.arange(LANES)), dtype=np.int64)
 
     def boolean(self, b: int) -> str:
         """Return a Boolean of the model as an expression of the chains."""
