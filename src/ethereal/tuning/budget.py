@@ -221,7 +221,7 @@ class Gates(Budget):
     """What a model may take on an FPGA: lookup tables, as `ethereal.tuning.footprint.in_gates` counts them.
 
     >>> Gates(luts="2k").luts
-    2000
+    2000.0
     """
 
     luts: Any = math.inf
