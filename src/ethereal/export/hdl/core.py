@@ -270,7 +270,7 @@ def grouped(votes: Sequence[tuple[int, int]], lut: int) -> list[list[tuple[int, 
                     space -= abs(vote[1])
             used = sum(abs(w) for _, w in group)
             tables = sum(_needs_table(column, len(group)) for column in _columns(group))
-            worth = len(group) / (used.bit_length() + tables + 0.5)
+            worth = len(group) / (used.bit_length() + tables + 1.5)
             if worth > best_worth:
                 best, best_worth = group, worth
         groups.append(best)
