@@ -34,7 +34,7 @@ from ethereal.tuning.budget import Gates
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import in_gates
 
-MACHINES = {"statlog": 3}
+MACHINES = {"statlog": 3, "mammography": 1}
 
 
 def options_of(X):
@@ -42,12 +42,12 @@ def options_of(X):
     return {"input": "uint8"} if X.dtype == np.uint8 else {}
 
 
-def joined(name, X, y, kept, held, n_clauses, epochs):
-    """Return machines of different seeds as one model."""
+def joined(name, X, y, kept, held, args):
+    """Return machines of different seeds as one model, or one machine."""
     models, keywords = [], {}
-    for seed in range(MACHINES.get(name, 2)):
+    for seed in range(1 if args.plain else MACHINES.get(name, 2)):
         machine = EtherealClassifier(
-            n_clauses, 20, 5.0, epochs=epochs, random_state=seed, n_jobs=1, **keywords
+            args.clauses, 20, 5.0, epochs=args.epochs, random_state=seed, n_jobs=1, **keywords
         )
         machine.fit(X[kept], y[kept], eval_set=(X[held], y[held]))
         models.append(machine.model_)
@@ -63,7 +63,10 @@ def record(args):
         begin, data = time.time(), datasets.load(name)
         X, y, classes = data.X_train, data.y_train, np.unique(data.y_train)
         kept, held = hold_out(np.searchsorted(classes, y), 0.2, 0, getattr(data, "groups_train", None))
-        model = joined(name, X, y, kept, held, args.clauses, args.epochs)
+        model = joined(name, X, y, kept, held, args)
+        if args.plain:
+            model.save(folder / f"{name}-0.etm")
+            continue
         print(name, f"taught in {time.time() - begin:.0f} s", flush=True)
         pruned = prune(model, X[kept], y[kept], validation=(X[held], y[held]), luts=max(args.luts))
         for luts in args.luts:
@@ -78,7 +81,7 @@ def kept_models(args):
     """Yield the models that were recorded, with their set and bound."""
     for path in sorted(args.out.with_suffix("").glob("*.etm")):
         name, bound = path.stem.rsplit("-", 1)
-        if name in args.sets and int(bound) in args.luts:
+        if name in args.sets and int(bound) in ([0] if args.plain else args.luts):
             yield name, int(bound), Model.load(path)
 
 
@@ -160,5 +163,6 @@ if __name__ == "__main__":
     parser.add_argument("--target", default="ice40-up5k")
     parser.add_argument("--clauses", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=30)
+    parser.add_argument("--plain", action="store_true", help="one machine, not pruned, to be simulated")
     arguments = parser.parse_args()
     globals()[arguments.what](arguments)

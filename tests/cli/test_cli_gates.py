@@ -57,10 +57,10 @@ def test_measure_refuses_options_of_programs_and_names_missing_tools(model, monk
 def test_measure_builds_and_simulates(model):
     done = run("measure", model, "--target", "ice40-up5k", "--json")
     assert done.exit_code == 0, done.output
-    (found,) = json.loads(done.output)
-    assert found["n_different"] == 0
-    assert found["n_rows"] == 200
-    assert found["luts"] > 20
-    assert found["rows_per_second"] == 1e6 * found["mhz"] / found["clocks"]
+    (measured,) = json.loads(done.output)
+    assert measured["n_different"] == 0
+    assert measured["n_rows"] == 200
+    assert measured["luts"] > 20
+    assert measured["rows_per_second"] == 1e6 * measured["mhz"] / measured["clocks"]
     text = run("measure", model, "--target", "ice40-up5k").output
     assert "200 of 200 rows near the thresholds have this computer's class" in text

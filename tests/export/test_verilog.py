@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ethereal import Booleanizer, Model, export
+from ethereal.chips import fpgas
 from ethereal.device.gates import differences, measure_gates
 from ethereal.export.hdl.core import Core
 from ethereal.export.hdl.design import Design
@@ -154,6 +155,20 @@ def test_only_used_features_come_in():
     assert (len(every.stream.features), every.stream.n_beats) == (20, 3)
 
 
+@simulated
+def test_a_row_takes_as_many_clocks_as_it_says_when_nobody_waits(tmp_path):
+    model, rows = random_model(2, n_features=6, n_clauses=20)
+    design = Design.of(model)
+    program, n = design.program, len(rows)
+    files = {**design.files(), **design.golden(program.features(rows), model.class_sums(rows))}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    line = fpgas.simulate(tmp_path, "model", n, quick=False, stalls=False)
+    clocks, latency = int(line.split(", ")[-1].split()[0]), int(line.split("latency ")[1].split(",")[0])
+    assert latency == design.latency
+    assert n * len(design.stream.steps) < clocks < n * len(design.stream.steps) + 20
+
+
 def test_registers_make_the_answer_later():
     model, _ = random_model(1, n_clauses=30, n_classes=5)
     latencies = [Design.of(model, pipeline=n).core.latency for n in (0, 4, 2, 1)]
@@ -201,7 +216,7 @@ def test_the_estimate_is_near_what_yosys_takes(seed):
     if shutil.which("nextpnr-ice40") is None:
         pytest.skip("nextpnr-ice40 is not installed")
     model, rows = random_model(seed, n_features=20, n_clauses=150, n_classes=5, shortest=2)
-    found = measure_gates(model, rows, "ice40-up5k")
-    assert found.n_different == 0
-    assert abs(found.luts / luts_of(model) - 1) < 0.15
-    assert found.mhz is not None
+    measured = measure_gates(model, rows, "ice40-up5k")
+    assert measured.n_different == 0
+    assert abs(measured.luts / luts_of(model) - 1) < 0.15
+    assert measured.mhz is not None

@@ -44,7 +44,7 @@ class Fpga:
         if done.returncode or not (folder / "report.json").exists():
             return cells, {}
         report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
-        return cells, {clock: float(found["achieved"]) for clock, found in report["fmax"].items()}
+        return cells, {clock: float(speed["achieved"]) for clock, speed in report["fmax"].items()}
 
     def counts(self, cells: dict[str, int]) -> tuple[int, int, int]:
         """Return lookup tables, flip-flops and block RAMs from cells by type."""

@@ -31,34 +31,34 @@ def tell_gates(
     name: str, model: Model, X: NDArray[Any] | None, accuracy: float | None, target: str,
     input: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Measure the gates of a model, and print what was found."""
+    """Measure the gates of a model, and print what they take."""
     from ethereal.device.gates import measure_gates
 
-    found = measure_gates(model, X, target, input=input)
+    gates = measure_gates(model, X, target, input=input)
     if as_json:
-        typer.echo(json.dumps([found.as_dict() | {"accuracy": accuracy}]))
+        typer.echo(json.dumps([gates.as_dict() | {"accuracy": accuracy}]))
         return
-    say(f"{name} on {found.target} ({found.chip})")
-    console().print(_table(found, accuracy))
+    say(f"{name} on {gates.target} ({gates.chip})")
+    console().print(_table(gates, accuracy))
     there = "rows near the thresholds" if X is None else "rows"
-    same = f"{found.n_rows - found.n_different:,} of {found.n_rows:,} {there}"
+    same = f"{gates.n_rows - gates.n_different:,} of {gates.n_rows:,} {there}"
     say(f"In simulation {same} have this computer's class.")
-    if found.n_other_sums:
-        say(f"{found.n_other_sums:,} have another class sum: integers are coarser than the thresholds.")
-    transfers = f"{found.clocks:,} clocks for {found.transfers:,} transfers"
-    say(f"A row takes {transfers}, and {found.latency} more to the answer.")
-    if found.mhz is None:
-        say(f"It does not fit {found.chip}. ethereal prune --luts {found.luts // 2} makes it smaller.")
+    if gates.n_other_sums:
+        say(f"{gates.n_other_sums:,} have another class sum: integers are coarser than the thresholds.")
+    transfers = f"{gates.clocks:,} clocks for {gates.transfers:,} transfers"
+    say(f"A row takes {transfers}, and {gates.latency} more to the answer.")
+    if gates.mhz is None:
+        say(f"It does not fit {gates.chip}. ethereal prune --luts {gates.luts // 2} makes it smaller.")
 
 
-def _table(found: GateMeasurement, accuracy: float | None) -> Any:
+def _table(gates: GateMeasurement, accuracy: float | None) -> Any:
     cells = {
-        "LUTs": f"{found.luts:,}",
-        "estimated": f"{found.estimated_luts:,}",
-        "flip-flops": f"{found.flip_flops:,}",
-        "block RAMs": str(found.block_rams),
-        "MHz": "-" if found.mhz is None else f"{found.mhz:.0f}",
-        "rows/s": "-" if found.rows_per_second is None else f"{found.rows_per_second:,.0f}",
+        "LUTs": f"{gates.luts:,}",
+        "estimated": f"{gates.estimated_luts:,}",
+        "flip-flops": f"{gates.flip_flops:,}",
+        "block RAMs": str(gates.block_rams),
+        "MHz": "-" if gates.mhz is None else f"{gates.mhz:.0f}",
+        "rows/s": "-" if gates.rows_per_second is None else f"{gates.rows_per_second:,.0f}",
     }
     if accuracy is not None:
         cells = {"accuracy": f"{100 * accuracy:.1f} %", **cells}
