@@ -36,7 +36,7 @@ def test_the_bound_is_kept_and_the_model_still_knows_digits(digits, pruned):
 
 
 def test_votes_stay_small_and_mean_as_much(digits, pruned):
-    model, X, y = digits
+    model, _, _ = digits
     votes = [np.abs(p.model.weights[p.model.weights != 0]) for p in pruned.curve if p.model.n_clauses > 5]
     assert max(np.median(v) for v in votes[len(votes) // 3 :]) <= 8
     assert min(p.model.temperature for p in pruned.curve) < model.temperature

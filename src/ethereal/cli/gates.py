@@ -3,38 +3,51 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ethereal.base.messages import say, table_of
+from ethereal.chips.fpgas import FPGAS
 from ethereal.cli.options import was_given
 from ethereal.cli.output import console
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from ethereal.cli.measure import MeasureOptions, Subject
     from ethereal.device.gates import GateMeasurement
-    from ethereal.model import Model
 
 _TAKEN = {"target", "input", "max_rows"}
 
 
-def refuse_others(context: typer.Context, target: str, *names: str) -> None:
-    """Refuse options of `ethereal measure` that say nothing of gates."""
-    for name in names:
+def has_gates(context: typer.Context, options: MeasureOptions, *others: Any) -> bool:
+    """Whether the target is an FPGA. Options that say nothing of gates are then refused."""
+    if options.target not in FPGAS:
+        return False
+    for name in [
+        *(each.name for group in (options, *others) for each in fields(group)),
+        "worst_instructions",
+    ]:
         if name not in _TAKEN and was_given(context, name):
-            raise ValueError(f"{name}= is not an option for {target}, which has gates and no program.")
+            raise ValueError(
+                f"{name}= is not an option for {options.target}, which has gates and no program."
+            )
+    return True
 
 
 def tell_gates(
-    name: str, model: Model, X: NDArray[Any] | None, accuracy: float | None, target: str,
-    input: str | None, as_json: bool,
-) -> None:  # fmt: skip
-    """Measure the gates of a model, and print what they take."""
+    context: typer.Context, subject: Subject, options: MeasureOptions, max_rows: int, as_json: bool
+) -> None:
+    """Measure the gates of a model on all rows, or as many as were asked for, and print what they take."""
     from ethereal.device.gates import measure_gates
+    from ethereal.features.packing import evenly
 
-    gates = measure_gates(model, X, target, input=input)
+    name, model, X, accuracy, _ = subject
+    if X is not None and was_given(context, "max_rows"):
+        X = X[evenly(len(X), max_rows)]
+    gates = measure_gates(
+        model, X, options.target, input=options.input if was_given(context, "input") else None
+    )
     if as_json:
         typer.echo(json.dumps([gates.as_dict() | {"accuracy": accuracy}]))
         return

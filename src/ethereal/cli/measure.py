@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -22,11 +22,10 @@ from ethereal.base.checks import (
 )
 from ethereal.base.messages import say, table_of
 from ethereal.base.options import option
-from ethereal.chips.fpgas import FPGAS
 from ethereal.chips.targets import find_target
 from ethereal.cli import app
 from ethereal.cli.errors import reported
-from ethereal.cli.gates import refuse_others, tell_gates
+from ethereal.cli.gates import has_gates, tell_gates
 from ethereal.cli.options import AsJson, grouped, was_given
 from ethereal.cli.output import console
 from ethereal.datasets.options import RowsOptions
@@ -139,7 +138,7 @@ class WordsOptions:
             raise ValueError("--lenient is given without --words. It tells how words are read.")
 
 
-class _Subject(NamedTuple):
+class Subject(NamedTuple):
     """What is measured."""
 
     name: str
@@ -192,14 +191,11 @@ def measure(
         from ethereal.export.projects.writer import rows_near_thresholds
         from ethereal.features.packing import evenly
 
-        if options.target in FPGAS:
-            others = [each.name for group in (options, rates, extent) for each in fields(group)]
-            refuse_others(context, options.target, *others, "worst_instructions")
-        name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
-        if options.target in FPGAS:
-            X = X if X is None or not was_given(context, "max_rows") else X[evenly(len(X), extent.max_rows)]
-            input = options.input if was_given(context, "input") else None
-            return tell_gates(name, machine, X, accuracy, options.target, input, as_json)
+        is_fpga = has_gates(context, options, rates, extent)
+        subject = _subject(sources or [], published, reading, options)
+        if is_fpga:
+            return tell_gates(context, subject, options, extent.max_rows, as_json)
+        name, machine, X, accuracy, typical = subject
         options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
@@ -258,7 +254,7 @@ def _pruned_for(measurement: Measurement, kept: Kept) -> str:
 
 def _subject(
     sources: list[str], published: WordsOptions, reading: RowsOptions, options: MeasureOptions
-) -> _Subject:
+) -> Subject:
     """Return the model that the arguments name, and its rows."""
     from ethereal.datasets.reading import read
     from ethereal.export import answering_early
@@ -286,7 +282,7 @@ def _subject(
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
     accuracy = None if X is None or y is None else _accuracy(machine, X, y)
-    return _Subject(name, machine, X, accuracy, typical)
+    return Subject(name, machine, X, accuracy, typical)
 
 
 def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
