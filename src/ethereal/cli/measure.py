@@ -192,17 +192,15 @@ def measure(
         from ethereal.features.packing import evenly
 
         is_fpga = has_gates(context, options, rates, extent)
-        subject = _subject(sources or [], published, reading, options)
+        name, machine, X, accuracy, typical = of = _subject(sources or [], published, reading, options)
         if is_fpga:
-            return tell_gates(context, subject, options, extent.max_rows, as_json)
-        name, machine, X, accuracy, typical = subject
+            return tell_gates(context, of, options, extent.max_rows, as_json)
         options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
             X = rows_near_thresholds(machine, find_number_type(options.input), extent.max_rows)
         X = X[evenly(len(X), extent.max_rows)]
-        remarks: list[str] = []
-        most = kept.worst_instructions
+        remarks, most = list[str](), kept.worst_instructions
         if worst_instructions is not None:
             most = parse_count("--worst-instructions", worst_instructions)
         options = replace(options, worst=options.worst or most is not None)
@@ -216,8 +214,8 @@ def measure(
             measurements = [device.measure(machine, X, **given)]
         if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
-            scan = redress_scan(machine, X)
-            measurements.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
+            how["estimate"] = given["estimate"]
+            measurements.append(device.measure_program(redress_scan(machine, X), **how))
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in measurements]))
     else:
