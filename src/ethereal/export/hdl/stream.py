@@ -19,6 +19,7 @@ from ethereal.features.feature_map import BIN, MISSING
 
 LANES = 8  # Booleans that come in at once
 _SLOWER = 1.25  # times the values of a row, that a row may take in clocks so that comparators are saved
+_QUICK = 16  # clocks of a row, up to which nobody minds
 _MISSING = "missing"
 Bit = tuple[int, int | str]  # a feature with a threshold, "missing", or 0 for Boolean input
 
@@ -150,14 +151,11 @@ class Stream:
 
     def _with_comparators(self, wanted: dict[int, list[Bit]], absent: dict[int, Bit | None]) -> list[Step]:
         """Return the steps with as few comparators as do not make a row much slower."""
-        most = (
-            max(1, *map(len, wanted.values()))
-            if len(wanted) > 1
-            else max(1, len(next(iter(wanted.values()))))
-        )
+        most = max([1, *map(len, wanted.values())])
+        clocks = max(_QUICK, _SLOWER * len(wanted))
         n = next(
             n for n in range(1, most + 1)
-            if n == most or sum(max(1, -(-len(w) // n)) for w in wanted.values()) <= _SLOWER * len(wanted)
+            if n == most or sum(max(1, -(-len(w) // n)) for w in wanted.values()) <= clocks
         )  # fmt: skip
         steps = []
         for f, bits in wanted.items():
