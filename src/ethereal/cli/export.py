@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _EXECUTED = 64  # rows that an exported program is executed on
 _LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
-PACKAGES = ("micropython", "verilog")  # functions of `ethereal.export` that do not write C
+PACKAGES = ("micropython", "verilog", "web")  # functions of `ethereal.export` that do not write C
 MODULES = ("micropython",)  # of them, those that write a module of Python
 FORMS = tuple(sorted([*PACKAGES, *(name.replace("_", "-") for name in PROJECTS)]))
 
@@ -45,6 +45,7 @@ class Package:
     pipeline: int = option(2, "Verilog: levels of logic between registers, 0 for one at the end.")
     features: str = option("used", "Verilog: used or all features come in.")
     lut: int = option(4, "Verilog: inputs of a lookup table of the chip, 4 or 6.")
+    image: str | None = option(None, "Web: height and width of rows that are images, such as 28x28.")
 
 
 @app.command()
@@ -57,7 +58,10 @@ def export(
     reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: named after the model.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder to write, or for web an .html file. Default: named after the model."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Prefix of all names. Default: made of the model's file name.")
@@ -95,7 +99,7 @@ def export(
             raise ValueError(f"--name is {name!r}, which cannot {what}. Say --name {prefix}")
         given["name"] = prefix
         path, takes = _written(machine, to, out or Path(f"{model.stem}-{to}"), given, executed)
-        files = written_files(path)
+        files = written_files(path) if path.is_dir() else [path.name]
     if name is None and prefix != model.stem:
         say(
             f"note: {model.stem!r} cannot {what}, so it is {prefix!r}. Choose another with --name NAME",
@@ -181,7 +185,7 @@ def _written(
     board = to.replace("-", "_")
     program = project_program(model, board, **given)
     takes = _takes(model, program, rows)
-    return write_project(program, folder, board), takes
+    return write_project(program, folder, board, takes), takes
 
 
 def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[str, Any]:
@@ -231,7 +235,7 @@ def _told(takes: dict[str, Any]) -> str:
     worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     counted = takes.get("counted", "instructions")
-    article = "an" if takes["target"].startswith("a") else "a"
+    article = "an" if takes["target"].startswith(("a", "e")) else "a"
     time = ""
     if takes["measured"]:
         time = f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"

@@ -2,8 +2,8 @@
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
 and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. `micropython` writes a
-MicroPython package, and `verilog` the gates of an FPGA. docs/guide/board.md says how to use them,
-lab/notes/device.md what the layouts cost.
+MicroPython package, `verilog` the gates of an FPGA, and `web` a page in which the C runs.
+docs/guide/board.md says how to use them, lab/notes/device.md what the layouts cost.
 
 Names are loaded at their first use, so that a command knows its options quickly.
 """
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ethereal.export.hdl import verilog
     from ethereal.export.mpy import micropython
     from ethereal.export.options import ExportOptions
+    from ethereal.export.page.web import web
     from ethereal.export.projects.writer import arduino, c, project, stm32f746g_disco, zephyr
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "project",
     "stm32f746g_disco",
     "verilog",
+    "web",
     "write_folder",
     "zephyr",
 ]
@@ -54,6 +56,7 @@ __getattr__ = loader(
         "mpy": "micropython",
         "c99.device_rows": "NUMBER_TYPES",
         "options": "ExportOptions",
+        "page.web": "web",
         "projects.writer": "arduino c project stm32f746g_disco write_folder zephyr",
     },
 )
