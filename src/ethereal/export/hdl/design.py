@@ -112,7 +112,7 @@ class Design:
         beats = self.stream.beats(rows)
         sent = "\n".join(" ".join(f"{beat:0{digits}x}" for beat in row) for row in beats.tolist())
         core = self.core
-        answers = self.program.model.output.indices(sums).tolist()
+        answers = self.program.model.output.codes(sums).tolist()
         mask, expected = (1 << core.sum_bits) - 1, []
         for answer, row in zip(answers, sums.tolist(), strict=True):
             word = answer
