@@ -10,7 +10,8 @@ from sklearn.datasets import load_iris
 import ethereal
 from ethereal import device, export
 from ethereal.base.checks import DoesNotFit
-from ethereal.compress.curve import Curve, HeldOut, PrunedModel
+from ethereal.compress.curve import Curve, PrunedModel
+from ethereal.compress.task import HeldOut
 from ethereal.tuning import Budget, BudgetError, BudgetNotMet, Footprint, Search, Setup, estimate, frontier
 from ethereal.tuning.frontiers import levelled, mean_curve
 

@@ -49,7 +49,7 @@ def fit_votes(outputs: NDArray[np.bool_], targets: NDArray[np.float64], *,
     ([2.0, -2.0], 5.0)
     """
     share = np.ones(len(targets)) if weights is None else weights
-    every = math.ceil(outputs.size / _MOST_OUTPUTS)  # of so many rows one is taken
+    every = max(1, math.ceil(outputs.size / _MOST_OUTPUTS))  # of so many rows one is taken
     outputs, aim, share = (np.ascontiguousarray(one[::every]) for one in (outputs, targets, share))
     mean = float(np.average(aim, weights=share))
     spread = math.sqrt(float(np.average((aim - mean) ** 2, weights=share)))

@@ -15,8 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ethereal.base.checks import check_integer
+from ethereal.base.splits import quantile_codes
 from ethereal.compress import shorten_on
 from ethereal.compress.least_squares import Votes, clause_signs, fit_votes, literal_signs, outputs_of
+from ethereal.compress.task import conformal
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import THRESHOLD, FeatureMap
 from ethereal.features.packing import pack
@@ -26,7 +28,6 @@ from ethereal.model.clauses import Clauses
 from ethereal.train.classifier import EtherealClassifier
 from ethereal.train.data import TrainingData, check_booleans, fit_booleanizer, numbers_of, tunable
 
-LEVEL = 0.9  # share of true values that the interval around an answer shall hold
 _LEAST_ROWS = 5
 _FOLDS, _FEW_ROWS = 5, 1000  # up to so many rows each is held out once, else a fold is
 _EPOCHS, _S = 25, 5.0
@@ -274,8 +275,7 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learned(self, rows: _Rows, signs: NDArray[np.int8], seed: int) -> tuple[Clauses, Votes]:
         """Return clauses that were learned from bins of the labels, and their votes for the number."""
-        cuts = np.unique(np.quantile(rows.labels, np.arange(1, self.n_bins) / self.n_bins))
-        codes = np.searchsorted(cuts, rows.labels, side="left")
+        codes = quantile_codes(rows.labels, self.n_bins)
         if len(np.unique(codes)) < 2:  # one value has nearly all rows
             codes = (rows.labels > rows.labels.min()).astype(np.int64)
         machine = self._machine(seed).fit(rows.booleans, codes, sample_weight=rows.weights)
@@ -319,16 +319,6 @@ class _Rows(NamedTuple):
         return _Rows(
             self.booleans[rows], self.labels[rows], None if self.weights is None else self.weights[rows]
         )
-
-
-def conformal(errors: NDArray[np.float64], level: float = LEVEL) -> float:
-    """Return the error that a share of new rows does not exceed, from the errors of rows held out.
-
-    >>> conformal(np.arange(1, 100) / 10)
-    9.0
-    """
-    place = min(len(errors), math.ceil((len(errors) + 1) * level))
-    return float(np.sort(errors)[place - 1])
 
 
 def numbers_in(y: Any) -> Any:

@@ -26,7 +26,6 @@ from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,
     Curve,
-    HeldOut,
     PruneRows,
     Teacher,
     logits_per_vote,
@@ -34,6 +33,7 @@ from ethereal.compress.curve import (
     prune_path_like,
     smaller_models,
 )
+from ethereal.compress.task import HeldOut, task_of, with_interval
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import FEW_ROWS, Budget, made_for
@@ -239,7 +239,7 @@ def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], M
             some, rest = parts(*everything, held_out)
             model = learn(some, rest)
             step()
-            known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
+            known = task_of(model).known(model, rest[1])  # a class may be in the held-out groups alone
             seen = rest[0][known], rest[1][known]
             lessons = teachers if known.any() else ()
             asked = model, some, seen
@@ -297,8 +297,8 @@ def mean_curve(curves: Sequence[Curve[None]]) -> Curve[None]:
     for point in curves[0].curve:
         same = [point, *(other.at(point.price) for other in curves[1:])]
         seen = [p.held_out for p in same if p.held_out is not None]
-        record = HeldOut(np.concatenate([r.right for r in seen]), np.concatenate([r.loss for r in seen]))
-        points.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
+        mean = float(np.mean([p.accuracy for p in same]))
+        points.append(replace(point, accuracy=mean, held_out=HeldOut.joined(seen)))
     raw = [p.accuracy for p in points]
     near = math.ceil(_NEIGHBOURS * curves[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
     around = [raw[max(0, i - near) : i + near + 1] for i in range(len(raw))]
@@ -320,7 +320,7 @@ def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
     if len(records) == len(held_out):
         mean = np.array([float(r.loss.mean()) for r in records])
         shift = (-_falling(-mean) - mean).astype(np.float32)
-        held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
+        held_out = [replace(r, loss=r.loss + d) for r, d in zip(records, shift, strict=True)]
     points = zip(curve.curve, accuracy.tolist(), held_out, strict=True)
     return replace(curve, curve=tuple(replace(p, accuracy=min(a, p.known), held_out=h) for p, a, h in points))
 
@@ -363,7 +363,8 @@ class BoardModel:
     @cached_property
     def model(self) -> Model:
         """The model for the board, with the record of what it was pruned for."""
-        return made_for(self.point.model, self.budget, self.point.footprint)
+        model = with_interval(self.point.model, self.point.held_out)
+        return made_for(model, self.budget, self.point.footprint)
 
 
 def as_exported(curve: Sequence[PrunedModel]) -> Measure:
@@ -400,7 +401,8 @@ def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budge
     `Budget.for_rows`. When no model keeps the bounds there is a BudgetError. Whole `groups` are held out. The
     model does not depend on `n_jobs`. `progress` is told how many steps are done, and how many there are.
     """
-    splits, budget = list(_splits(y, groups, seed)), budget or Budget()
+    strata = task_of(machine).strata(y)
+    splits, budget = list(_splits(strata, groups, seed)), budget or Budget()
     total, done, held_out = 2 * len(splits) + 2, 0, 0
     progress(0, total)
 
@@ -411,7 +413,7 @@ def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budge
     def learn(some: Labelled, rest: Labelled) -> Model:
         nonlocal held_out
         model = train(*some)
-        held_out += int(np.isin(rest[1], model.classes).sum())
+        held_out += int(task_of(model).known(model, rest[1]).sum())
         return model
 
     curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
