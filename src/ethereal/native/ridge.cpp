@@ -9,6 +9,7 @@ namespace ethereal {
 
 namespace {
 
+constexpr double kNothing = 1e-100;  // the length of a column that is rounding alone
 constexpr int kMostSweeps = 300;    // of the descent with signs
 constexpr double kSettled = 1e-7;   // of the largest vote: a sweep that changes less is the last
 
@@ -74,7 +75,10 @@ void Ridge::make_tridiagonal() {
         const double* const column = a.data() + k * n_ + from;  // which is the row
         const double length = std::sqrt(dot(column, column, m));
         beside_[k] = length;
-        if (!(length > 0)) continue;
+        if (!(length > kNothing)) {
+            beside_[k] = 0;
+            continue;
+        }
         double* const v = reflectors_.data() + k * n_ + from;
         std::copy(column, column + m, v);
         const double end = v[0] > 0 ? -length : length;
