@@ -84,7 +84,8 @@ def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str]
                 flags: Iterable[str] = (), with_floats: bool = False) -> Elf:  # fmt: skip
     """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
 
-    `with_floats` links the compiler's own routines for cores without floating point. The result is kept under the hash of all inputs, so the same program is compiled once.
+    The result is kept under the hash of all inputs, so the same program is compiled once. `with_floats` links
+    the compiler's routines for cores without floating point.
 
     >>> from ethereal.device import TARGETS
     >>> code = "int answer(void); int answer(void) { return 42; }"

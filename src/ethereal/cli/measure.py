@@ -274,7 +274,8 @@ def _subject(
                 y = data.y if data.test is None else data.y_test
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
-    accuracy = None if X is None or y is None else _accuracy(machine, X, y)
+    has_accuracy = X is not None and y is not None and not machine.is_number
+    accuracy = _accuracy(machine, X, y) if has_accuracy else None
     return _Subject(name, machine, X, accuracy, typical)
 
 

@@ -92,8 +92,10 @@ class _EmulatedAvr:
         flags = [*(f"-D{each}" for each in defines), f"-Wl,--defsym=et_stack_top={self._core.ram_end}"]
         harness = (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")
         sources = self._files | {"avr_harness.c": harness}
-        how = {"optimize": self._optimize, "flags": flags, "with_floats": "value" in call}
-        elf = compile_elf(sources, self._chip, ["reset"], **how)
+        elf = compile_elf(
+            sources, self._chip, ["reset"],
+            optimize=self._optimize, flags=flags, with_floats="value" in call,
+        )  # fmt: skip
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:
             raise ModelTooLarge(

@@ -198,7 +198,8 @@ def executed(program: Program, rows: NDArray[Any], chip: Target,
         )
         raise Disagreement(
             f"The program in layout {program.layout!r} on {chip.name} gives another {what} than the model on "
-            f"{len(wrong)} of {len(rows)} rows: {given!r} instead of {wanted!r} on the first of them. Train the model again with this version. "
+            f"{len(wrong)} of {len(rows)} rows: {given!r} instead of {wanted!r} on the first of them. "
+            "Train the model again with this version. "
             "If that does not help, please report it with the model file and the rows."
         )
     flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + run.stack_bytes

@@ -105,7 +105,7 @@ class Program:
         return next((part for part in self.parts if isinstance(part, Number)), None)
 
     def answer_texts(self, values: dict[str, str], **which: str) -> dict[str, str]:
-        """Return sections of what depends on whether the answer is a class or a number, filled with values."""
+        """Return sections of the texts for the kind of answer, a class or a number, filled with values."""
         texts = sections("classes" if self.number is None else "number")
         return {key: filled(texts[section], values) for key, section in which.items()}
 

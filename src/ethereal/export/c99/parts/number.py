@@ -31,8 +31,8 @@ class Number(Part):
             return None
         if draft.options.majority > 1:
             raise ValueError(
-                f"majority is {draft.options.majority}, but the answers of this model are numbers, which have no "
-                "majority. Leave the option out."
+                f"majority is {draft.options.majority}, but the answers of this model are numbers, which "
+                "have no majority. Leave the option out."
             )
         return cls(output)
 
