@@ -23,8 +23,19 @@ class ClassScore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Errors:
+    """How far numbers are from the true ones on test rows, in the unit of the label."""
+
+    mean: float  # absolute
+    interval: tuple[float, float] | None  # of the mean, None with too few groups
+    root_mean_square: float
+    half_width: float | None  # of the interval around an answer
+    inside: float | None  # share of the rows within it
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scores:
-    """How good predictions are on test rows."""
+    """How good predictions are on test rows. Where they are numbers, accuracy is R2."""
 
     accuracy: float
     interval: tuple[float, float] | None  # None with too few groups
@@ -33,6 +44,7 @@ class Scores:
     classes: tuple[ClassScore, ...]
     rows: int
     groups: int | None  # how many, None where rows are not of groups
+    errors: Errors | None = None  # of numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +73,7 @@ class Neighbour:
 
     accuracy: float
     rows: int
-    more: int  # right answers more than the chosen model has, below 0 for fewer
+    more: int | float  # right answers more than the chosen model has, below 0 for fewer
     error: float  # standard error of the difference in accuracy
     flash_bytes: int | None = None
     instructions: float | None = None
@@ -130,6 +142,7 @@ class Forest(ForestScores):
     missing: int  # values that became medians
     seconds: float
     per_halving: float | None = None  # accuracy that half the nodes may cost
+    boosted: tuple[ForestScores, ...] = ()  # boosted trees, beside numbers
 
 
 @dataclass(frozen=True)
@@ -232,6 +245,7 @@ class ForestPoint(CurvePoint):
 
     trees: int
     leaves: int | None
+    boosted: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,7 +257,7 @@ class Board:
     rows: int  # that were executed
     exported: str | None = None  # the layout of the C
     left_out: dict[str, str] = field(default_factory=dict)
-    measured: dict[str, Measured] = field(default_factory=dict)  # "model", "forest" and "plain_forest"
+    measured: dict[str, Measured] = field(default_factory=dict)  # "model", "forest", "plain_forest" and "boosted"
     curve: tuple[CurvePoint, ...] = ()
     forests: tuple[ForestPoint, ...] = ()
     neighbours: dict[str, Neighbour] = field(default_factory=dict)
