@@ -11,12 +11,12 @@ from ethereal import _native
 from ethereal.model import Model
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import WINDOWS, Supports
 from ethereal.model.simplify import simplify
 
 __all__ = ["join", "shorten", "simplify"]
 
-_SHORTENING = Supports("shortening", front_ends=WINDOWS, outputs=ALL_ANSWERS - {"unknown"})
+_SHORTENING = Supports("shortening", front_ends=WINDOWS, outputs=frozenset({"classes", "number"}))
 _JOINING = Supports("joining", front_ends=WINDOWS)
 
 

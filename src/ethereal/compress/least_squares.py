@@ -108,7 +108,9 @@ def literal_signs(model: Model, directions: dict[int, int] | None = None) -> NDA
     return signs
 
 
-def clause_signs(clauses: Clauses, of_literals: NDArray[np.int8]) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+def clause_signs(
+    clauses: Clauses, of_literals: NDArray[np.int8]
+) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
     """Return the sign that votes of each clause must have, 0 for any, and which clauses may vote at all."""
     signs, n = of_literals[clauses.literals], len(clauses)
     up, down = (np.bincount(clauses.clause[signs == sign], minlength=n) > 0 for sign in (1, -1))

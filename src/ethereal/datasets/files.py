@@ -108,7 +108,12 @@ def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[l
 
 
 def _read_rows(
-    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None, options: TableOptions
+    table: Table,
+    source: str,
+    features: Sequence[int],
+    target: int,
+    grouped: int | None,
+    options: TableOptions,
 ) -> Rows:
     """Rows of a file that have a label."""
     categories = table.categories(features)
@@ -146,6 +151,7 @@ def _read_rows(
         categories={features.index(i): texts for i, texts in categories.items()},
         name=table.path.stem,
         is_number=is_number,
+        label="" if table.names is None else table.names[target],
     )
     for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
         if grouped is None or "group=" not in remark:

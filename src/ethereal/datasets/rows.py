@@ -47,6 +47,7 @@ class Rows:
     groups_are: str = "groups"  # what to call the groups
     places: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # of windows: recording, sample, seconds
     is_number: bool = False  # whether the labels are numbers, and not classes
+    label: str = ""  # the column of the labels, where it has a name
 
     @property
     def X_train(self) -> NDArray[Any]:

@@ -23,7 +23,7 @@ from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows, columns_named
 from ethereal.model import Model
-from ethereal.runs import forest, sensor
+from ethereal.runs import forest, numbers, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.forest import ForestShape
 from ethereal.runs.options import Settings
@@ -40,6 +40,7 @@ from ethereal.runs.results import (
     Measured,
     Neighbour,
     Pruned,
+    Scores,
     Unknown,
 )
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
@@ -50,7 +51,7 @@ from ethereal.train.options import TrainingOptions
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
-from ethereal.tuning.frontiers import Train, for_board, machines_for
+from ethereal.tuning.frontiers import BoardModel, Train, for_board, machines_for
 from ethereal.tuning.machines import committee
 
 if TYPE_CHECKING:
@@ -80,9 +81,15 @@ class Plan:
     @classmethod
     def of(cls, settings: Settings, rows: Rows, *, quiet: bool) -> Plan:
         """Return the plan for these rows. Parameters that no classifier takes are refused."""
-        training, front_end = settings.training.meeting(rows.X, rows.y), rows.front_end
-        training.classifier(0).set_params(front_end=front_end).check_parameters()
+        training, front_end = settings.training.meeting(rows.X, rows.strata), rows.front_end
         unknown, with_forest = settings.unknown, settings.extent.forest
+        if rows.is_number:
+            training.regressor().check_parameters()
+            unknown.refuse_numbers()
+            if settings.extent.paper:
+                raise ValueError("paper= is for classes, but the label is a number. Leave it out.")
+        else:
+            training.classifier(0).set_params(front_end=front_end).check_parameters()
         novelty = unknown.novelty
         return cls(training, settings.budget, front_end, unknown.wanted, novelty, with_forest, quiet)
 
@@ -95,7 +102,8 @@ class Plan:
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
     """Train the classifier, prune its machine, and grow the forest beside it."""
     with columns_named(rows.feature_names):  # one for all, so that a warning is shown once
-        _stage(folder, Learned, tell, lambda: _learn(folder, rows, plan))
+        work = numbers.learn if rows.is_number else _learn
+        _stage(folder, Learned, tell, lambda: work(folder, rows, plan))
         _stage(folder, Pruned, tell, lambda: _prune(folder, rows, plan))
         if plan.with_forest:
             _stage(folder, Forest, tell, lambda: _forest(folder, rows, plan))
@@ -133,6 +141,9 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
 
 
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
+    if rows.is_number:
+        finish = partial(_finished, folder, rows, plan)
+        return numbers.prune(folder, rows, plan, finish, load_model(folder, "machine"))
     begin, seed, machine = time.perf_counter(), plan.training.seed, load_model(folder, "machine")
     X, y, groups = rows.X_train, rows.y_train, rows.groups_train
     # Models of windows are large by their kernels, and several machines would use more of them.
@@ -157,8 +168,23 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             model, unknown = _calibrate(model, chosen.point.price, train, rows, plan.unknown, seed)
     if plan.novelty:
         model = model.with_seen(X, y, groups)
-    model.save(folder.path / "model.etm")
     answers = model.with_unknown(None).predict(rows.X_test)
+    found = scores(answers, rows.y_test, rows.groups_test)
+
+    def accuracy(one: Model) -> float:
+        return float((one.predict(rows.X_test) == rows.y_test).mean())
+
+    made = _finished(folder, rows, plan, model, found, chosen, accuracy, begin)
+    per_group, taught = sensor.per_group(model, rows), sensor.teaching(model, rows)
+    return replace(made, unknown=unknown, people=per_group, teaching=taught)
+
+
+def _finished(
+    folder: RunFolder, rows: Rows, plan: Plan, model: Model, found: Scores, chosen: BoardModel,
+    score: Callable[[Model], float], begin: float,
+) -> Pruned:  # fmt: skip
+    """Keep the model for the board and some of the others, and return what is known of them."""
+    model.save(folder.path / "model.etm")
     beside, curve = neighbours(chosen.curve, chosen.point), _spread(chosen.curve)
     (folder.path / "curve").mkdir(exist_ok=True)
     models = {str(i): point.model for i, point in enumerate(curve)}
@@ -167,15 +193,12 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     took = chosen.point.footprint
     bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
     return Pruned(
-        **vars(scores(answers, rows.y_test, rows.groups_test)),
-        unknown=unknown,
-        people=sensor.per_group(model, rows),
-        teaching=sensor.teaching(model, rows),
+        **vars(found),
         groups_are=rows.groups_are,
         seconds=time.perf_counter() - begin,
         expected=chosen.point.accuracy,
         held_out=chosen.held_out,
-        learned_from=len(y),
+        learned_from=len(rows.y_train),
         clauses=model.n_clauses,
         includes=model.n_includes,
         bounds={name: value for name, value in bounds.items() if np.isfinite(value)},
@@ -185,7 +208,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             name: Neighbour(one.right / one.rows, one.rows, one.more, one.error)
             for name, one in beside.items()
         },
-        curve=tuple(float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve),
+        curve=tuple(score(p.model) for p in curve),
     )
 
 
@@ -219,6 +242,9 @@ def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
 def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> Forest | LeftOut:
     done = folder.load(Learned), folder.load(Pruned)
     seconds = sum(stage.seconds for stage in done if stage is not None)
+    if rows.is_number:
+        with progress("trees", 6, quiet=plan.quiet) as show:
+            return numbers.grow(forest.of_features(rows), plan.training.seed, lambda n: show(n, ""))
     with progress("forest", forest.SIZES[-1], quiet=plan.quiet) as show:
         return forest.grow(
             forest.of_features(rows), plan.training.seed, seconds, lambda trees: show(trees, f"{trees} trees")
@@ -346,7 +372,7 @@ class _BoardStage:
     def _forests(self) -> tuple[ForestPoint, ...]:
         """Measure the forests, the largest first."""
         grown = self._folder.load(Forest, LeftOut)
-        if missing_tools(*_FOREST_TOOLS):
+        if missing_tools(*_FOREST_TOOLS) and not self._rows.is_number:
             self._left_out["the forest on the board"] = (
                 "emlearn is not installed. Install it with pip install 'ethereal-tm[study]'"
             )
@@ -354,19 +380,28 @@ class _BoardStage:
         if not isinstance(grown, Forest):
             return ()
         filled, points, most = forest.without_missing(forest.of_features(self._rows)), [], forest.SIZES[-1]
-        for one in reversed(grown.sizes):
+        rows_are_numbers = self._rows.is_number
+        for one in (*reversed(grown.sizes), *grown.boosted):
             kept = "forest" if one is grown.sizes[-1] else "plain_forest" if one.trees == most else None
+            if rows_are_numbers:
+                kept = None if not one.tuned else "forest" if one.rate is None else "boosted"
             measured = partial(self._forest_alone, one, grown.random_state, filled)
             took = self._measure(f"the forest of {ForestShape(one.trees, one.leaves)}", measured, kept)
             if took is not None:
                 size, instructions = took.flash_bytes, took.total_instructions
-                points.append(ForestPoint(size, one.accuracy, instructions, one.trees, one.leaves))
+                is_boosted = one.rate is not None
+                points.append(
+                    ForestPoint(size, one.accuracy, instructions, one.trees, one.leaves, is_boosted)
+                )
         return tuple(points)
 
     def _forest_alone(self, one: ForestScores, seed: int, filled: Rows) -> Measurement:
         from ethereal import device
         from ethereal.device.baselines import forest_program
 
+        if self._rows.is_number:
+            program = numbers.program_of(one, seed, filled, filled.X_test[: len(self._X)])
+            return device.measure_program(program, self._target)
         grown = forest.again(one, seed, filled, find_target(self._target).flash_bytes)
         program = forest_program(grown, filled.X_test[: len(self._X)])
         alone = device.measure_program(program, self._target)

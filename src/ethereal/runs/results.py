@@ -130,6 +130,7 @@ class ForestScores(Scores):
     leaves: int | None  # of a tree at most
     nodes: int
     tuned: bool = False
+    rate: float | None = None  # of boosted trees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,7 +258,9 @@ class Board:
     rows: int  # that were executed
     exported: str | None = None  # the layout of the C
     left_out: dict[str, str] = field(default_factory=dict)
-    measured: dict[str, Measured] = field(default_factory=dict)  # "model", "forest", "plain_forest" and "boosted"
+    measured: dict[str, Measured] = field(
+        default_factory=dict
+    )  # "model", "forest", "plain_forest" and "boosted"
     curve: tuple[CurvePoint, ...] = ()
     forests: tuple[ForestPoint, ...] = ()
     neighbours: dict[str, Neighbour] = field(default_factory=dict)

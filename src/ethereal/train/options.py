@@ -16,7 +16,19 @@ if TYPE_CHECKING:
 
 # From how many classes on they share so many clauses, where none are asked for: lab/notes/performance.md.
 # Options that mean something to `EtherealRegressor`.
-_OF_NUMBERS = ("clauses", "s", "epochs", "bins", "booleans", "seed", "jobs", "missing", "shorten", "noise_clauses", "refit")
+_OF_NUMBERS = (
+    "clauses",
+    "s",
+    "epochs",
+    "bins",
+    "booleans",
+    "seed",
+    "jobs",
+    "missing",
+    "shorten",
+    "noise_clauses",
+    "refit",
+)
 _MANY_CLASSES, _SHARED_CLAUSES, _LEAST_OF_CLASS = 26, 15_000, 50
 
 
@@ -141,7 +153,11 @@ class UnknownOptions:
 
     def refuse_numbers(self) -> None:
         """Refuse all of them, because a number is never unknown."""
-        for name, value in (("unknown", self.unknown), ("answered", self.answered), ("novelty", self.novelty)):
+        for name, value in (
+            ("unknown", self.unknown),
+            ("answered", self.answered),
+            ("novelty", self.novelty),
+        ):
             if value:
                 raise ValueError(f"{name}= is for classes, but the label is a number. Leave it out.")
 

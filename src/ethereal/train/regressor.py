@@ -283,7 +283,9 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         pool = clauses.voting(np.ones((len(clauses), 1), np.int32))
         of_clauses, may_vote = clause_signs(pool, signs)
         pool, of_clauses = pool.take(np.flatnonzero(may_vote)), of_clauses[may_vote]
-        votes = fit_votes(outputs_of(pool, rows.booleans), rows.labels, weights=rows.weights, signs=of_clauses)
+        votes = fit_votes(
+            outputs_of(pool, rows.booleans), rows.labels, weights=rows.weights, signs=of_clauses
+        )
         return pool, votes
 
     def _half_width(self, rows: _Rows, signs: NDArray[np.int8], seed: int) -> float:

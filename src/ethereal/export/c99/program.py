@@ -5,6 +5,7 @@ The text is made of templates, which are filled with tables, names and parts.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +51,7 @@ _USUAL = {
     "input_note": ", one byte each, 0 or 1",
     "nan_note": "",
     "sliced_argmax": "et_sliced_argmax(et_sums, classes);",
-    "told": "the class sums",
+    "told": "class sums",
     "tasks_note": "Functions keep nothing between calls, so they may be called from several tasks at once.",
     "winner": "",
     "memory": (
@@ -104,9 +105,20 @@ class Program:
         """How its answer is a number, None if it is a class."""
         return next((part for part in self.parts if isinstance(part, Number)), None)
 
+    def project_texts(self, values: dict[str, str]) -> dict[str, str]:
+        """Return what templates of projects say of a class or of a number, by the names of their sections."""
+        texts = self.number.values(self) if self.number else {}
+        for name in itertools.dropwhile(lambda name: name != "use", sections(self._answer_part)):
+            texts[name] = self.answer_texts(values | texts, **{name: name})[name].rstrip("\n")
+        return texts
+
+    @property
+    def _answer_part(self) -> str:
+        return "classes" if self.number is None else "number"
+
     def answer_texts(self, values: dict[str, str], **which: str) -> dict[str, str]:
         """Return sections of the texts for the kind of answer, a class or a number, filled with values."""
-        texts = sections("classes" if self.number is None else "number")
+        texts = sections(self._answer_part)
         return {key: filled(texts[section], values) for key, section in which.items()}
 
     @property

@@ -205,6 +205,7 @@ def values_of(program: Program) -> dict[str, str]:
     if program.number:
         values["sums"] = wrap(list(map(str, sums[:, 0].tolist())))
         values["value_bits"] = program.number.value_bits(sums)
+    values |= program.project_texts(values)
     return values | program.answer_texts(values, expected="expected", comparison="comparison")
 
 

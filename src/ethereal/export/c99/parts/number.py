@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,9 +51,17 @@ class Number(Part):
         what = f", {output.name}" if output.name else ""
         return literals | {
             "what": comment(what + (f" in {output.unit}" if output.unit else "")),
+            "digits": str(max(0, math.ceil(-math.log10(output.scale)))),
+            "interval": self._interval(),
             "unit": unit or "the number without votes",
             "unit_of_a_vote": unit or "what is added",
         }
+
+    def _interval(self) -> str:
+        if self.output.half_width is None:
+            return ""
+        half = f"{self.output.half_width:.4g} {comment(self.output.unit)}".rstrip()
+        return f" Nine of ten\ntrue values are within {half} of it."
 
     def text(self, which: str, program: Program) -> str:
         text = super().text(which, program)
@@ -64,7 +73,7 @@ class Number(Part):
         return {
             "answers": "number is always finite",
             "value": self.section("value", program).strip(),
-            "told": "the sums and numbers",
+            "told": "sums and numbers",
         }
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
