@@ -130,6 +130,8 @@ class Run:
         uses = {"report.html": "open it: the model runs in the page"}
         if self.board.exported is not None:
             uses["c/"] = "unsigned label = model_predict(features);"
+            if self.model.is_number:
+                uses["c/"] = "float number = model_value(features);"
             if self.model.front_end is not None:
                 uses["c/"] = "int label = model_push(sample);  /* or -1 */"
         uses["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
