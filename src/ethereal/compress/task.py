@@ -1,7 +1,7 @@
 """What a model answers decides: the loss of a row, how good an answer is, and what a teacher says.
 
-`ClassTask` is for labels, `NumberTask` for numbers. Everything that prunes, chooses or splits rows asks one of
-them, and knows no other difference.
+`ClassTask` is for labels, `NumberTask` for numbers. Everything that prunes, chooses or splits rows asks one
+of them, and knows no other difference.
 """
 
 from __future__ import annotations
@@ -183,9 +183,9 @@ class NumberTask:
         return targets
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
-        assert isinstance(start.output, Number)
         if int(np.abs(start.weights).max(initial=0)) > MOST_VOTE:  # of a model that somebody made
             start = self.finished(start, lesson)
+        assert isinstance(start.output, Number)
         clauses = start.literals, start.offsets, start.weights
         targets = np.ascontiguousarray(lesson.targets * lesson.scale)
         scale = start.output.scale * lesson.scale

@@ -82,10 +82,10 @@ def numbers_table(run: Run) -> Table:
     columns = ["ethereal"]
     each: list[tuple[Scores, Measured | None]] = [(pruned, measured.get("model"))]
     if isinstance(run.forest, Forest):
-        columns.append(f"forest, {ForestShape(run.forest.trees, run.forest.leaves)}")
+        columns.append(f"forest, {run.forest.trees} trees")
         each.append((run.forest, measured.get("forest")))
         for one in (one for one in run.forest.boosted if one.tuned):
-            columns.append(f"boosted, {ForestShape(one.trees, one.leaves)}")
+            columns.append(f"boosted, {one.trees} trees")
             each.append((one, measured.get("boosted")))
     rows = [
         ("R2", *(f"{one.accuracy:.3f}" for one, _ in each)),
@@ -122,7 +122,10 @@ def _notes_of_numbers(run: Run) -> list[str]:
     )
     notes += _board_notes(board)
     if isinstance(run.forest, Forest):
-        notes.append("Held-out training rows chose the trees and leaves of the forest and the boosted trees.")
+        leaves = [one.leaves for one in (run.forest, *run.forest.boosted) if one.tuned]
+        notes.append(
+            f"Held-out training rows chose the trees and their leaves, {' and '.join(map(str, leaves))} at most."
+        )
     return [*notes, *_left_out(board.left_out)]
 
 

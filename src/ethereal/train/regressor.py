@@ -252,7 +252,7 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         found = {}
         for name, direction in (self.monotonic or {}).items():
             column = known.index(name) if name in known else name
-            if isinstance(column, bool) or not isinstance(column, numbers.Integral):
+            if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
                 raise ValueError(
                     f"monotonic names {name!r}, which is not a feature. The features are "
                     f"{', '.join(map(repr, known[:10])) or f'the columns 0 to {feature_map.n_features - 1}'}."

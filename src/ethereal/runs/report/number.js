@@ -40,10 +40,11 @@ function showNumber() {
 
 // True against predicted numbers, and how the errors lie.
 function showErrors() {
+  $("confusion-table").remove();
   const { points, time } = data.errors, half = data.number.half_width, unit = data.number.unit ? `, ${data.number.unit}` : "";
   const inside = half === null ? "" : ` Between the dashed lines are ${points.filter(([y, p]) => Math.abs(y - p) <= half).length} of them.`;
   $("confusion-note").textContent = `${points.length} ${data.rows_are} rows.${inside} A point on the line is right.`;
-  const chart = (title, xLabel, yLabel, dots, lines) => { const figure = make("figure"); $("confusion-table").append(figure); scatterChart(figure, { title, xLabel, yLabel, points: dots, lines }); };
+  const chart = (title, xLabel, yLabel, dots, lines) => { const figure = make("figure"); $("error-charts").append(figure); scatterChart(figure, { title, xLabel, yLabel, points: dots, lines }); };
   const all = points.flat(), low = Math.min(...all), high = Math.max(...all), band = half ?? 0;
   const line = (shift, dashed) => ({ from: [low, low + shift], to: [high, high + shift], dashed });
   chart("Predicted against true.", `true${unit}`, `predicted${unit}`, points, [line(0, false), ...(half === null ? [] : [line(band, true), line(-band, true)])]);

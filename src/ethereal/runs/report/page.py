@@ -104,23 +104,28 @@ def _payload(report: Report) -> dict[str, Any]:
         y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
         counts = confusion_counts(y, predicted, model.n_classes, model.output.n_answers)
         of_answers = {"confusion": {"counts": counts}}
-    return of_answers | {name: getattr(report, name) for name in _AS_THEY_ARE} | {
-        "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
-        "history": {
-            name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
-        },
-        "chosen": dict(report.chosen),
-        "sizes": _series(report.sizes),
-        "speeds": _series(report.speeds),
-        "this": {name: list(map(float, point)) for name, point in report.this.items()},
-        "heat": _heat(model) if report.image_shape else None,
-        "ranked": None if report.image_shape else _ranked(model),
-        "model": _model(model, X),
-        "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
-        "rows": _rows(X, y, predicted, np.arange(len(y)) if model.is_number else np.flatnonzero(y >= 0)),
-        "snippets": [{"title": a, "code": b} for a, b in report.snippets],
-        "facts": dict(report.facts),
-    }
+    return (
+        of_answers
+        | {name: getattr(report, name) for name in _AS_THEY_ARE}
+        | {
+            "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
+            "history": {
+                name: [{k: r[k] for k in _HISTORY} for r in records]
+                for name, records in report.history.items()
+            },
+            "chosen": dict(report.chosen),
+            "sizes": _series(report.sizes),
+            "speeds": _series(report.speeds),
+            "this": {name: list(map(float, point)) for name, point in report.this.items()},
+            "heat": _heat(model) if report.image_shape else None,
+            "ranked": None if report.image_shape else _ranked(model),
+            "model": _model(model, X),
+            "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
+            "rows": _rows(X, y, predicted, np.arange(len(y)) if model.is_number else np.flatnonzero(y >= 0)),
+            "snippets": [{"title": a, "code": b} for a, b in report.snippets],
+            "facts": dict(report.facts),
+        }
+    )
 
 
 def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[str, Any]]:
@@ -213,7 +218,12 @@ def _rows(
 ) -> list[dict[str, Any]]:
     known = known[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": _number(y[i].item()), "predicted": _number(predicted[i].item())}
+        {
+            "i": int(i),
+            "x": list(map(_number, X[i].tolist())),
+            "y": _number(y[i].item()),
+            "predicted": _number(predicted[i].item()),
+        }
         for i in known
     ]
 
