@@ -10,12 +10,11 @@ from ethereal import Model, device, export
 from ethereal.export import LAYOUTS, make_program
 from ethereal.export.projects import PROJECTS
 from ethereal.export.projects.writer import project_files, project_program
-from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Number
 from ethereal.model.needs import NotSupported
-from random_models import NUMBER, number_model, random_clauses
+from random_models import number_model, random_clauses
 from thinned import few, thinned
-from windows import hard_windows, model_of
+from windows import number_of_windows
 
 STRICT = ["-pedantic", "-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wcast-qual", "-Wundef",
           "-Wdouble-promotion", "-Wfloat-conversion", "-Werror"]  # fmt: skip
@@ -28,18 +27,6 @@ MODELS = {
     "one clause": {"seed": 25, "n_clauses": 1, "longest": 1, "shortest": 1},
     "heavy": {"seed": 26, "heaviest": 30_000, "n_clauses": 120},
 }
-
-
-def windows_model(sound=False):
-    """A number of raw windows, and its windows."""
-    kernels = {"mel": ["axes"]} if sound else {"stats": ["axes", "|a|"], "bands": ["axes"]}
-    n, axes, rate = (2048, ("sound",), 16000) if sound else (64, ("ax", "ay", "az"), 50)
-    windows = hard_windows(n, len(axes), 3 if sound else 10)
-    extractor = WindowFeatures(kernels, axes=axes, rate=rate, hop=n // 2).fit(windows)
-    model = model_of(extractor, windows, n_classes=1)
-    return Model.of(
-        model.clauses, output=NUMBER, booleanizer=model.fitted, front_end=model.front_end
-    ), windows
 
 
 @pytest.mark.parametrize("name, layout", thinned(list(MODELS), TAKING))
@@ -118,7 +105,7 @@ def test_a_program_whose_numbers_differ_is_found(monkeypatch):
 
 @pytest.mark.parametrize("sound", [False, True])
 def test_windows_and_streams_give_sums(sound, tmp_path):
-    model, windows = windows_model(sound)
+    model, windows = number_of_windows(sound)
     folder = export.c(model, tmp_path / "c", rows=windows, name="gauge")
     made = subprocess.run(["make", "-s", "-C", folder], capture_output=True, text=True, check=False)
     assert "0 failures" in made.stdout, made.stderr
@@ -136,7 +123,7 @@ def test_windows_and_streams_give_sums(sound, tmp_path):
 @pytest.mark.parametrize("name", PROJECTS)
 @pytest.mark.parametrize("of_windows", [False, True])
 def test_no_project_of_a_number_speaks_of_classes(name, of_windows):
-    model, X = windows_model() if of_windows else number_model(21)
+    model, X = number_of_windows() if of_windows else number_model(21)
     files = project_files(name, project_program(model, name, rows=X, name="gauge"))
     texts = {path: text for path, text in files.items() if not path.split("/")[-1].startswith("ethereal")}
     for path, text in texts.items():
