@@ -7,6 +7,7 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 - "votes" mixes the labels with the votes of the model itself, which keeps small models from overfitting.
 - "blends" adds the model's votes on blends of rows, so that both models agree on other rows too.
 - "labels" takes the labels alone, so that pruning can learn what the model did not.
+- "unseen" mixes the labels with what learners answered who did not see the row. The rows bring these answers.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
+UNSEEN_SHARE = 0.7  # of such answers in the target, beside the labels
 SWEEPS = 2  # per price. More pay on some sets and lose on others: lab/notes/tuning.md.
 # Nats per bit. The first models of a curve lose next to nothing, lab/notes/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
@@ -51,8 +53,8 @@ _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
 
-Teacher = Literal["votes", "blends", "labels"]
-TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
+Teacher = Literal["votes", "blends", "labels", "unseen"]
+TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels", "unseen")
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Cost = TypeVar("Cost")  # what a model costs, as the caller counts it
@@ -210,8 +212,10 @@ def _pruner(model: Model, booleans: Bits, targets: Floats, scale: float, seed: i
 
 def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int) -> tuple[Bits, Floats]:
     """Return rows of Booleans and the shares of the classes that the pruned model should give them."""
-    own_share, spread, blended = _LESSONS[teacher]
     booleans = rows.booleans
+    if teacher == "unseen":
+        return booleans, rows.unseen_targets(model.n_classes)
+    own_share, spread, blended = _LESSONS[teacher]
     if blended:
         booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
     targets = softmax(scale * model._votes(booleans))
@@ -246,6 +250,7 @@ class PruneRows:
     booleans: NDArray[np.bool_]  # rows x Booleans
     codes: NDArray[np.int64]  # index of each row's class
     groups: NDArray[Any] | None = None  # the person or recording of each row
+    unseen: Floats | None = None  # rows x classes: shares by learners that did not see the row
 
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y",
@@ -276,6 +281,14 @@ class PruneRows:
             )
         return PruneRows(raw, booleans, codes, together)
 
+    def unseen_targets(self, n_classes: int) -> Floats:
+        """Return the shares that the teacher "unseen" gives the classes in each row."""
+        if self.unseen is None:
+            raise ValueError(
+                "The rows bring no answers of others. Give them as unseen=, or take teacher='votes'."
+            )
+        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * np.eye(n_classes)[self.codes]
+
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
         """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""
         several = self.groups if self.groups is not None and len(np.unique(self.groups)) > 1 else None
@@ -302,4 +315,5 @@ class PruneRows:
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
-        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)
+        unseen = None if self.unseen is None else self.unseen[rows]
+        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen)
