@@ -1,1 +1,1 @@
-"""Trees as a Model: our own that are boosted, and what learners answer to rows that they did not see."""
+"""Trees and a Model: ensembles that were trained elsewhere become clauses, and our own are grown."""

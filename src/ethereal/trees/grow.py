@@ -146,9 +146,11 @@ class Grown:
 
     def model(self, n_trees: int | None = None) -> Model:
         """Return the first trees as a model, with a clause for each leaf."""
-        some, blank = self.trees[:n_trees], self.ground.model
-        factor = votes_per_logit(self.trees) if self.trees else 1.0
-        paths = [(p, values[leaf]) for tree, values in some for leaf, p in self._leaves(tree)]
+        blank, two = self.ground.model, len(self.classes) == 2
+        # One sum decides between two classes.
+        whole = [(tree, (v[:, 1:] - v[:, :1]) * [[0, 1]] if two else v) for tree, v in self.trees]
+        factor = votes_per_logit(whole) if whole else 1.0
+        paths = [(p, values[leaf]) for tree, values in whole[:n_trees] for leaf, p in self._leaves(tree)]
         literals = [path for path, _ in paths]
         votes = np.array([value for _, value in paths]).reshape(-1, len(self.classes))
         clauses = Clauses(
