@@ -26,6 +26,7 @@ HEAVIEST = 31  # vote of a leaf. More did not answer better, and takes wider sum
 LEAST_IN_LEAF = 5  # rows
 _MOST_ROWS = 6000  # that trees are grown on
 _MOST_BINS, _LEAST_BINS, _BOOLEANS = 64, 8, 4096  # of the thresholds that trees choose from
+_BLOCK_ROWS = 8192  # whose Booleans are made at a time
 _TYPICAL = 256  # rows that a model keeps, to order tests by
 _MANY_COLUMNS = 48  # of which each split looks at a third, but at no fewer than these
 Floats = NDArray[np.float64]
@@ -111,7 +112,12 @@ class Ground:
 
     def codes(self, X: NDArray[Any]) -> Codes:
         """Return the codes of rows."""
-        return np.add.reduceat(booleans_of(self.model, X), self.starts, axis=1, dtype=np.float32)
+        codes = np.empty((len(X), len(self.starts)), dtype=np.float32)
+        for begin in range(0, len(X), _BLOCK_ROWS):
+            some = slice(begin, begin + _BLOCK_ROWS)
+            booleans = booleans_of(self.model, X[some])
+            np.add.reduceat(booleans, self.starts, axis=1, dtype=np.float32, out=codes[some])
+        return codes
 
     def grow(self, codes: Codes, y: NDArray[Any], shape: Shape, seed: int,
              shares: Floats | None = None) -> Grown:  # fmt: skip
@@ -159,10 +165,11 @@ class Grown:
             np.rint(factor * votes).astype(np.int32),
             blank.n_booleans,
         )
-        parts = {"classes": self.classes, "booleanizer": blank.fitted, "front_end": blank.front_end}
-        parts |= {"feature_names": blank.feature_names, "provenance": blank.provenance}
-        parts |= {"boolean_rates": blank.boolean_rates, "typical_rows": blank.typical_rows}
-        return Model.of(clauses, temperature=factor, **parts)
+        parts: dict[str, Any] = {
+            name: getattr(blank, name)
+            for name in ("front_end", "feature_names", "provenance", "boolean_rates", "typical_rows")
+        }
+        return Model.of(clauses, classes=self.classes, booleanizer=blank.fitted, temperature=factor, **parts)
 
     def _leaves(self, tree: Tree) -> list[tuple[int, list[int]]]:
         """Return each leaf with the literals on its path."""

@@ -55,4 +55,4 @@ def _answers(known: Codes, targets: NDArray[Any], unknown: Codes, n_classes: int
     sums = np.zeros_like(answers)
     for tree, values in trees:
         sums += values[tree.apply(unknown)]
-    return (answers + softmax(sums)) / 2
+    return np.asarray((answers + softmax(sums)) / 2)

@@ -215,6 +215,21 @@ class Machines:
             random_state=self.seed, n_jobs=1,  # trials run side by side instead
         )  # fmt: skip
 
+    def reader(self, X: Array, y: Array) -> Model:
+        """Return a model without clauses that reads rows as these machines do."""
+        classes, booleanizer = np.unique(y), self.booleanizer
+        front_end, names = self.front_end, None
+        if booleanizer is not None:
+            values = X if front_end is None else front_end.transform(X)
+            known = clone(booleanizer).fit(values).feature_map_.with_categories(self.categories)
+            names = None if front_end is None else front_end.names
+            booleanizer = Booleanizer.from_feature_map(known, names)
+        n = X.shape[-1] if booleanizer is None else booleanizer.feature_map_.n_booleans
+        votes = np.zeros((0, len(classes)), dtype=np.int32)
+        return Model(
+            [], [0], votes, n_booleans=n, classes=classes, booleanizer=booleanizer, front_end=front_end
+        )
+
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""
         first = self.first(self.epochs)

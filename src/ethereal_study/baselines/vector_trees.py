@@ -70,10 +70,20 @@ def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, see
     rows, labels = rows[some], labels[some]
 
     def fitted(some_rows: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
-        trees = _boosted(some_rows, of, n_trees, depth, rate, seed)
-        return VectorTrees(_model(trees, some_rows, np.unique(of)), trees, rate)
+        return vector_trees_of(some_rows, of, Shape(n_trees, rate=rate, depth=depth), seed)
 
     return fitted(rows, labels, best_rate(fitted, rows, labels, seed))
+
+
+def vector_trees_of(rows: NDArray[Any], labels: NDArray[Any], shape: Shape, seed: int) -> VectorTrees:
+    """Fit trees of a shape. Votes are scaled to whole numbers."""
+    classes = np.unique(labels)
+    grown = boosted(rows, (labels[:, None] == classes).astype(np.float64), shape, seed)
+    if not grown:
+        raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
+    scale = votes_per_logit(grown)
+    trees = [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in grown]
+    return VectorTrees(_model(trees, rows, classes), trees, shape.rate)
 
 
 def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
@@ -105,18 +115,6 @@ def _nested(
     sides = [_nested(tree, votes, tests, t, int(child)) for child in below]
     asked = Asked("test", tests[int(tree.feature[node]), float(t[node])])
     return Block(share, np.zeros_like(votes[node]), [If(asked, sides[0], sides[1], 1.0)])
-
-
-def _boosted(
-    rows: NDArray[Any], labels: NDArray[Any], n_trees: int, depth: int, rate: float, seed: int
-) -> list[tuple[Any, NDArray[np.int64]]]:
-    """Return trees with the votes of their nodes, nodes x classes, scaled to whole numbers."""
-    wanted = (labels[:, None] == np.unique(labels)).astype(np.float64)
-    grown = boosted(rows, wanted, Shape(n_trees, rate=rate, depth=depth), seed)
-    if not grown:
-        raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
-    scale = votes_per_logit(grown)
-    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in grown]
 
 
 def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], classes: NDArray[Any]) -> Model:
