@@ -88,7 +88,7 @@ def test_models_learn_from_all_rows(fitted):
 
 def test_rows_to_hold_out_may_be_given_and_teachers_left_out():
     folds = [np.arange(0, 150, 3), np.arange(1, 150, 3)]
-    given = frontier(X, Y, SETUP, splits=folds, epochs=3, teachers=["labels"], source="machine")
+    given = frontier(X, Y, SETUP, splits=folds, epochs=3, teachers=["labels"], learner="machine")
     [labels] = given.curves
     assert labels == Way("machine", "labels")
     assert all(len(p.held_out.right) == 100 for p in given.curves[labels].curve)
@@ -112,7 +112,7 @@ def test_groups_are_held_out_whole(monkeypatch):
         epochs=2,
         teachers=["votes"],
         splits=2,
-        source="machine",
+        learner="machine",
     )
     for learned, validated in seen[:4]:  # two machines of two splits
         assert not learned & validated
@@ -125,7 +125,7 @@ def test_each_split_holds_out_other_groups():
     """The seed alone would give the same groups again, because classes decide which groups go together."""
     rng = np.random.default_rng(0)
     groups, y = np.repeat(np.arange(10), 15), rng.integers(3, size=150)
-    together = frontier(X, y, SETUP, groups=groups, epochs=1, teachers=["votes"], splits=9, source="machine")
+    together = frontier(X, y, SETUP, groups=groups, epochs=1, teachers=["votes"], splits=9, learner="machine")
     votes = Way("machine", "votes")
     assert len(together.tried[votes]) == 5  # fifths of the groups
     assert len(together.curves[votes].curve[0].held_out.right) == 150  # each row once

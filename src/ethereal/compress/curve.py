@@ -12,9 +12,7 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
@@ -138,13 +136,6 @@ def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Calla
         other = replace(point, model=smaller, estimate=cost(smaller), footprint=None, price=price)
         points.append(replace(other, accuracy=min(point.accuracy, known), known=known))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
-
-
-def prune_at(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher, price: float, seed: int, *,
-             seen: bool = False) -> Model:  # fmt: skip
-    """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
-    smaller = smaller_models(model, rows, logits_per_vote(model, held_out, seen), teacher, seed)
-    return deque(itertools.takewhile(lambda one: one[0] <= price, smaller), maxlen=1)[0][1]
 
 
 def rows_looked_at(n_rows: int, n_features: int) -> int:

@@ -34,7 +34,7 @@ from ethereal.compress.curve import (
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.trees.grow import Ground
-from ethereal.tuning.budget import FEW_ROWS, Budget, Source, check_source, made_for
+from ethereal.tuning.budget import FEW_ROWS, Budget, Learner, check_learner, made_for
 from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, equals_of, noise, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
 from ethereal.tuning.machines import (
@@ -177,7 +177,7 @@ def _excess(one: Nominee, budget: Budget) -> float:
 
 def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget] = (), *,
              splits: int | Sequence[Rows] = 1, teachers: Sequence[Teacher] = TEACHERS,
-             source: Source = "auto", groups: ArrayLike | None = None, epochs: int = 30,
+             learner: Learner = "auto", groups: ArrayLike | None = None, epochs: int = 30,
              booleanizer: Booleanizer | None = None, sweeps: int = SWEEPS, n_jobs: int | None = None,
              random_state: int = 0) -> Frontier:  # fmt: skip
     """Find the best models of one setup, and the best trees, for any budget.
@@ -201,7 +201,7 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
         out. With groups, each split holds out another fifth of them, so there are five splits at most.
     teachers
         What pruning of machines learns from, see `prune`.
-    source
+    learner
         "machine", "trees", or "auto" for both.
     groups
         The person, recording or batch of each row. Whole groups are then held out.
@@ -240,8 +240,8 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
     held_out = _held_out(labels, splits, groups, seed)
-    check_source(source)
-    machines, ways = Machines(setup, booleanizer, epochs, seed), ways_of(source, teachers)
+    check_learner(learner)
+    machines, ways = Machines(setup, booleanizer, epochs, seed), ways_of(learner, teachers)
     made = frontier_of(machines, rows, labels, held_out, ways, sweeps, n_jobs, groups)
     return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
@@ -409,6 +409,7 @@ class BoardModel:
     nominees: tuple[Nominee, ...]  # the model of each way, the one that is taken first
     held_out: int  # rows that the accuracies come from, counted once per split
     budget: Budget = field(default_factory=Budget)
+    ground: Ground | None = field(default=None, repr=False)  # of trees
 
     @property
     def way(self) -> Way:
@@ -424,6 +425,16 @@ class BoardModel:
     def curve(self) -> tuple[PrunedModel, ...]:
         """What it was chosen from, from large to small."""
         return self.nominees[0].curve
+
+    @property
+    def others(self) -> list[Nominee]:
+        """The best model of each other kind, such as trees where a machine was taken."""
+        best = dict[str, Nominee]()
+        for one in self.nominees:
+            known = best.setdefault(one.way.kind, one)
+            if one is not self.nominees[0] and one.point.accuracy > known.point.accuracy:
+                best[one.way.kind] = one
+        return [one for kind, one in best.items() if kind != self.way.kind]
 
     @cached_property
     def model(self) -> Model:
@@ -443,7 +454,7 @@ class BoardCurves:
 
     def choose(self, budget: Budget, measure: Measure | None = None) -> BoardModel:
         """Return the model for a budget. Without a `measure` it is compiled where a size is bounded."""
-        return BoardModel(tuple(self._nominees(budget, measure)), self.held_out, budget)
+        return BoardModel(tuple(self._nominees(budget, measure)), self.held_out, budget, self.ground)
 
     def _nominees(self, budget: Budget, measure: Measure | None) -> list[Nominee]:
         if budget.on_size:
@@ -470,8 +481,8 @@ class BoardCurves:
             return within(points, bound, as_exported(points))
 
         made = nominated(self.curves, bound if self.machine.front_end is None else Budget(), knee)
-        # Flash is known to a compiler only.
-        return [replace(one, point=replace(one.point, footprint=None)) for one in made]
+        first, *others = made  # its flash is known to a compiler only
+        return [replace(first, point=replace(first.point, footprint=None)), *others]
 
 
 def as_exported(curve: Sequence[PrunedModel]) -> Measure:

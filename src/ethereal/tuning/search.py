@@ -30,7 +30,7 @@ from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import TEACHERS
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget, Search, Source, made_for
+from ethereal.tuning.budget import Budget, Learner, Search, made_for
 from ethereal.tuning.choice import PrunedModel, equals_of, within
 from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier_of
@@ -105,7 +105,7 @@ class Task:
     y_check: Array
     categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
     groups: Array | None = None  # the person, recording or batch of each row
-    source: Source = "auto"  # of the model for use
+    learner: Learner = "auto"  # of the model for use
 
     def machines(self, setup: Setup) -> Machines:
         """Return how the machines of a setup learn."""
@@ -176,8 +176,8 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     """
     task = task.of(setup)
     # Models of windows are large by their kernels, and trees would ask for all of them.
-    source, teachers = (task.source, TEACHERS) if not task.space.front_ends else ("machine", LESSONS)
-    ways, groups = ways_of(source, teachers), task.groups
+    learner, teachers = (task.learner, TEACHERS) if not task.space.front_ends else ("machine", LESSONS)
+    ways, groups = ways_of(learner, teachers), task.groups
     models = frontier_of(task.machines(setup), task.X, task.y, task.folds, ways, n_jobs=n_jobs, groups=groups)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
     unsized = models.tried[Way("machine", setup.teacher)][0].curve
@@ -465,7 +465,7 @@ def task_of(given: tuple[Array, Array, Array | None], space_of: Callable[[Array,
     (rows, labels), (X_check, y_check) = parts(rows, labels, aside)
     groups = None if groups is None else np.delete(groups, aside)
     held_out, space = splits.folds(labels, n_folds, VALIDATION, seed, groups), space_of(rows, labels, groups)
-    more = categories or {}, groups, search.source
+    more = categories or {}, groups, search.learner
     return Task(rows, labels, held_out, space, budget, search.epochs, seed, X_check, y_check, *more)
 
 

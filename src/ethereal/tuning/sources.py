@@ -28,7 +28,7 @@ from ethereal.compress.curve import (
 from ethereal.model import Model
 from ethereal.trees.grow import Floats, Ground, Grown, Shape
 from ethereal.trees.unseen import unseen_shares
-from ethereal.tuning.budget import Source
+from ethereal.tuning.budget import Learner
 from ethereal.tuning.machines import Array, Labelled
 
 # Trees that are pruned as clauses, and those that stay trees: leaves, rate of learning, and how many. Few, so
@@ -41,7 +41,7 @@ class Way(NamedTuple):
     """A source and what it learns from.
 
     >>> print(Way("machine", "votes"), Way("trees", "unseen", 8), sep="; ")
-    machine, pruned by votes; trees of at most 8 leaves
+    a machine, pruned by its votes; boosted trees of at most 8 leaves, kept as trees
     """
 
     source: Literal["machine", "trees"]
@@ -50,17 +50,25 @@ class Way(NamedTuple):
 
     def __str__(self) -> str:
         if self.leaves:
-            return f"trees of at most {self.leaves} leaves"
-        return f"{'machine' if self.source == 'machine' else 'leaves of trees'}, pruned by {self.teacher}"
+            return f"boosted trees of at most {self.leaves} leaves, kept as trees"
+        teacher = {"votes": "its votes", "unseen": "answers to unseen rows"}.get(self.teacher, self.teacher)
+        return (
+            f"{'a machine' if self.source == 'machine' else 'a model of boosted trees'}, pruned by {teacher}"
+        )
 
     @property
     def family(self) -> Way:
         """The way itself, or one for all trees that stay trees, which are chosen among together."""
-        return self._replace(leaves=1) if self.leaves else self
+        return Way("trees", "unseen", 1) if self.leaves else self
+
+    @property
+    def kind(self) -> str:
+        """What is told of in a report: machines, trees that were pruned, or trees that stay trees."""
+        return "kept trees" if self.leaves else self.source
 
 
-def ways_of(source: Source, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
-    """Return the ways of a source. Machines are pruned by all these teachers.
+def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
+    """Return the ways of a learner. Machines are pruned by all these teachers.
 
     >>> [str(way) for way in ways_of("machine", ["votes", "unseen"])]
     ['machine, pruned by votes', 'machine, pruned by unseen']
@@ -68,7 +76,7 @@ def ways_of(source: Source, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
     machines = [Way("machine", teacher) for teacher in teachers]
     trees = [Way("trees", teacher) for teacher in ("votes", "unseen")]  # type: ignore[arg-type]
     kept = [Way("trees", "unseen", leaves) for leaves in _LEAVES]
-    return (*(machines if source != "trees" else ()), *(trees + kept if source != "machine" else ()))
+    return (*(machines if learner != "trees" else ()), *(trees + kept if learner != "machine" else ()))
 
 
 class Pupil:
@@ -88,20 +96,22 @@ class Pupil:
         def shares() -> Floats:
             return unseen_shares(codes(), targets, len(classes), groups, seed)
 
-        def grown(leaves: int) -> Grown:
-            wanted = PruneRows(X, X, targets, unseen=self._shares()).unseen_targets(len(classes))
-            return ground.grow(codes(), y, Shape(_TREES[0], leaves, _RATE), seed, wanted)
+        def grown(way: Way) -> Grown:
+            shape, wanted = Shape(_TREES[0], way.leaves, _RATE), None
+            if way.teacher == "unseen":
+                wanted = PruneRows(X, X, targets, unseen=self._shares()).unseen_targets(len(classes))
+            return ground.grow(codes(), y, shape, seed, wanted)
 
         if any(way.teacher == "unseen" for way in ways):
             self._shares = beside.run(shares)
         if any(way.source == "trees" and not way.leaves for way in ways):
             self._trees = beside.run(lambda: ground.grow(codes(), y, _PRUNED, seed).model())
-        self._grown = {way.leaves: beside.run(grown, way.leaves) for way in ways if way.leaves}
+        self._grown = {way: beside.run(grown, way) for way in ways if way.leaves}
 
     def whole(self, way: Way) -> Model:
         """Return the model that a way begins with."""
         if way.leaves:
-            return self._grown[way.leaves]().model()
+            return self._grown[way]().model()
         if way.source == "trees":
             return self._trees()
         assert self._machine is not None
@@ -123,7 +133,7 @@ class Pupil:
             model = self.whole(way)
             yield from smaller_models(model, self.rows(way), scale, way.teacher, self._seed, sweeps)
             return
-        grown = self._grown[way.leaves]()
+        grown = self._grown[way]()
         for n_trees in _TREES:  # a price that rises with each tree less, and is the same in every split
             yield (0.0 if n_trees == _TREES[0] else 1 / n_trees), grown.model(n_trees).simplify()
 
