@@ -7,13 +7,12 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 - "votes" mixes the labels with the votes of the model itself, which keeps small models from overfitting.
 - "blends" adds the model's votes on blends of rows, so that both models agree on other rows too.
 - "labels" takes the labels alone, so that pruning can learn what the model did not.
+- "unseen" mixes the labels with what learners answered who did not see the row. The rows bring these answers.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
@@ -23,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
-from ethereal.compress.task import Bits, ClassTask, HeldOut, Lesson, Task, task_of
+from ethereal.compress.task import Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
 from ethereal.model import Model
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
@@ -38,6 +37,7 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
+UNSEEN_SHARE = 0.7  # of such answers in the target, beside the labels
 SWEEPS = 2  # per price. More pay on some sets and lose on others: lab/notes/tuning.md.
 # Nats per bit. The first models of a curve lose next to nothing, lab/notes/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
@@ -49,8 +49,8 @@ _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS, outputs=ALL_ANSWERS - {"unknown"})
 
-Teacher = Literal["votes", "blends", "labels"]
-TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
+Teacher = Literal["votes", "blends", "labels", "unseen"]
+TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels", "unseen")
 Cost = TypeVar("Cost")  # what a model costs, as the caller counts it
 
 
@@ -126,13 +126,6 @@ def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Calla
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
 
 
-def prune_at(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher, price: float, seed: int, *,
-             seen: bool = False) -> Model:  # fmt: skip
-    """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
-    smaller = smaller_models(model, rows, logits_per_vote(model, held_out, seen), teacher, seed)
-    return deque(itertools.takewhile(lambda one: one[0] <= price, smaller), maxlen=1)[0][1]
-
-
 def rows_looked_at(n_rows: int, n_features: int) -> int:
     """Return how many of its rows a descent looks at.
 
@@ -191,8 +184,10 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
 
 def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int) -> Lesson:
     """Return rows of Booleans and what the pruned model should answer."""
-    own_share, spread, blended = _LESSONS[teacher]
     booleans, task = rows.booleans, task_of(model)
+    if teacher == "unseen":
+        return Lesson(booleans, rows.unseen_targets(model.n_classes), scale, task.signs(model))
+    own_share, spread, blended = _LESSONS[teacher]
     if blended:  # rows without a label
         booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
     targets = task.targets(model, booleans, rows.codes, scale, own_share, spread)
@@ -223,6 +218,7 @@ class PruneRows:
     booleans: NDArray[np.bool_]  # rows x Booleans
     codes: NDArray[Any]  # index of each row's class, or its number
     groups: NDArray[Any] | None = None  # the person or recording of each row
+    unseen: Floats | None = None  # rows x classes: shares by learners that did not see the row
     task: Task = field(default_factory=ClassTask)
 
     @staticmethod
@@ -246,7 +242,15 @@ class PruneRows:
             raise ValueError(
                 f"groups has shape {together.shape}. Give one group for each of the {len(codes)} rows."
             )
-        return PruneRows(raw, booleans, codes, together, task_of(model))
+        return PruneRows(raw, booleans, codes, together, task=task_of(model))
+
+    def unseen_targets(self, n_classes: int) -> Floats:
+        """Return the shares that the teacher "unseen" gives the classes in each row."""
+        if self.unseen is None:
+            raise ValueError(
+                "The rows bring no answers of others. Give them as unseen=, or take teacher='votes'."
+            )
+        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * np.eye(n_classes)[self.codes]
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
         """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""
@@ -273,4 +277,5 @@ class PruneRows:
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
-        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups, self.task)
+        unseen = None if self.unseen is None else self.unseen[rows]
+        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen, self.task)

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 
     from ethereal.device.program import CProgram
+    from ethereal.runs.options import Settings
     from ethereal.runs.pipeline import Plan
+    from ethereal.train.options import TrainingOptions
 
 _TREES, _LEAVES = 25, (8, 16, 32, 64, 128, 256)
 _BOOSTED, _BOOSTED_LEAVES, _RATES = (10, 25, 50, 100, 200), (4, 8, 16), (0.1, 0.3)
@@ -69,6 +71,18 @@ def scores(
         groups=None if groups is None else len(np.unique(groups)),
         errors=errors,
     )
+
+
+def check(settings: Settings, training: TrainingOptions) -> None:
+    """Refuse options that a number has no use for."""
+    training.regressor().check_parameters()
+    settings.unknown.refuse_numbers()
+    if settings.extent.paper:
+        raise ValueError("paper= is for classes, but the label is a number. Leave it out.")
+    if settings.extent.learner == "trees":
+        raise ValueError(
+            "learner is 'trees', but models of numbers come from machines. Give learner='machine'."
+        )
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:

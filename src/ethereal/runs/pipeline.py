@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from ethereal.base.messages import progress
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
-from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows, columns_named
 from ethereal.model import Model
 from ethereal.runs import forest, numbers, sensor
@@ -39,6 +38,7 @@ from ethereal.runs.results import (
     LeftOut,
     Measured,
     Neighbour,
+    Origin,
     Pruned,
     Scores,
     Unknown,
@@ -51,8 +51,9 @@ from ethereal.train.options import TrainingOptions
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
-from ethereal.tuning.frontiers import BoardModel, Train, for_board, machines_for
+from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
 from ethereal.tuning.machines import committee
+from ethereal.tuning.sources import Way, alone, ways_of
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
@@ -77,6 +78,7 @@ class Plan:
     novelty: bool
     with_forest: bool
     quiet: bool
+    ways: tuple[Way, ...] = (Way("machine", "votes"),)  # to the model for the board
 
     @classmethod
     def of(cls, settings: Settings, rows: Rows, *, quiet: bool) -> Plan:
@@ -84,19 +86,28 @@ class Plan:
         training, front_end = settings.training.meeting(rows.X, rows.strata), rows.front_end
         unknown, with_forest = settings.unknown, settings.extent.forest
         if rows.is_number:
-            training.regressor().check_parameters()
-            unknown.refuse_numbers()
-            if settings.extent.paper:
-                raise ValueError("paper= is for classes, but the label is a number. Leave it out.")
+            numbers.check(settings, training)
         else:
             training.classifier(0).set_params(front_end=front_end).check_parameters()
-        novelty = unknown.novelty
-        return cls(training, settings.budget, front_end, unknown.wanted, novelty, with_forest, quiet)
+        asked = training, settings.budget, front_end, unknown.wanted, unknown.novelty, with_forest, quiet
+        return cls(*asked, _ways(settings, is_windows=front_end is not None))
 
     def plain(self) -> EtherealClassifier:
         """Return the classifier's machine alone, which boards are pruned from."""
         training = replace(self.training, noise_clauses=0, refit=False)
         return training.classifier(0).set_params(front_end=self.front_end)  # type: ignore[no-any-return]
+
+
+def _ways(settings: Settings, *, is_windows: bool) -> tuple[Way, ...]:
+    """Return the ways to the model for the board. A first look takes the usual one."""
+    learner, usual = settings.extent.learner, (Way("machine", "votes"),)
+    if is_windows:
+        if learner == "trees":
+            raise ValueError(
+                "learner is 'trees', but models of recordings come from machines. Give learner='machine'."
+            )
+        return usual
+    return usual if learner == "auto" and settings.extent.quick else ways_of(learner, ("votes", "unseen"))
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -157,15 +168,15 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         )
 
     with progress("prune", 1.0, quiet=plan.quiet) as show:
-        if n_machines > 1:
+        if n_machines > 1 and any(way.source == "machine" for way in plan.ways):
             machine = train(X, y).with_feature_names(rows.feature_names)
-        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed,
+        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=plan.ways,
                            n_jobs=plan.training.jobs,
                            progress=lambda done, total: show(done / total, f"step {done} of {total}"),
                            )  # fmt: skip
         model, unknown = chosen.model.simplify().drop_unused_kernels(), None
         if plan.unknown is not None:
-            model, unknown = _calibrate(model, chosen.point.price, train, rows, plan.unknown, seed)
+            model, unknown = _calibrate(model, chosen, train, rows, plan.unknown, seed)
     if plan.novelty:
         model = model.with_seen(X, y, groups)
     answers = model.with_unknown(None).predict(rows.X_test)
@@ -197,6 +208,8 @@ def _finished(
         groups_are=rows.groups_are,
         seconds=time.perf_counter() - begin,
         expected=chosen.point.accuracy,
+        origin=str(chosen.way),
+        others=tuple(_origin(one) for one in chosen.others),
         held_out=chosen.held_out,
         learned_from=len(rows.y_train),
         clauses=model.n_clauses,
@@ -212,17 +225,23 @@ def _finished(
     )
 
 
+def _origin(one: Nominee) -> Origin:
+    took = one.point.footprint or one.point.estimate
+    return Origin(str(one.way), one.point.accuracy, took.bytes, took.instructions)
+
+
 def _calibrate(
-    model: Model, price: float, train: Train, rows: Rows, wanted: Mapping[str, Any], seed: int
+    model: Model, chosen: BoardModel, train: Train, rows: Rows, wanted: Mapping[str, Any], seed: int
 ) -> tuple[Model, Unknown]:
     """Return the model that may answer "unknown", its margin, and how it does on test rows."""
     X, y = rows.X_train, rows.y_train
 
     def train_pruned(some: NDArray[np.intp], left_out: NDArray[np.intp]) -> Model:
-        machine = train(X[some], y[some])
-        known = left_out[np.isin(y[left_out], machine.classes)]
-        learned, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
-        return prune_at(machine, learned, others, "votes", price, seed)
+        known = left_out[np.isin(y[left_out], y[some])]
+        groups = None if rows.groups_train is None else rows.groups_train[some]
+        learned, others = (X[some], y[some]), (X[known], y[known])
+        made = chosen.way, partial(train, *learned), chosen.ground, chosen.point.price
+        return alone(learned, groups, *made, others, seed)
 
     made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
     there = made.output.codes(made.class_sums(rows.X_test)) < made.n_classes

@@ -94,6 +94,16 @@ class Unknown(Calibration):
     test: Answered
 
 
+@dataclass(frozen=True)
+class Origin:
+    """What another source of models would have given, on held-out rows."""
+
+    name: str
+    accuracy: float
+    flash_bytes: int
+    instructions: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pruned(Scores):
     """The model for the board."""
@@ -114,6 +124,8 @@ class Pruned(Scores):
     people: tuple[GroupScore, ...] = ()  # the weakest first
     teaching: dict[str, Any] | None = None  # note, columns and rows of the page's table
     groups_are: str = "groups"
+    origin: str = ""  # where the model comes from
+    others: tuple[Origin, ...] = ()  # of each other kind the best
 
     @property
     def form(self) -> dict[str, Any]:

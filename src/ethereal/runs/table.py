@@ -12,7 +12,17 @@ from ethereal.base.checks import bytes_text, seconds_text
 from ethereal.chips.targets import find_target
 from ethereal.model import Number
 from ethereal.runs.forest import SIZES, ForestShape
-from ethereal.runs.results import Board, ClassScore, Forest, LeftOut, Measured, Neighbour, Scores, Unknown
+from ethereal.runs.results import (
+    Board,
+    ClassScore,
+    Forest,
+    LeftOut,
+    Measured,
+    Neighbour,
+    Pruned,
+    Scores,
+    Unknown,
+)
 from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, gap_remark, overlooked, weakest
 from ethereal.tuning.budget import FEW_ROWS, FLASH_OF_FEW
 
@@ -153,6 +163,7 @@ def _notes(run: Run) -> list[str]:
     notes = [f"Weakest class: {name}. {_percent(recall)} of its test {rows_are} are found."]
     if recall == 1:
         notes = [f"All test {rows_are} of every class are found."]
+    notes += origin_notes(pruned)
     if pruned.unknown is not None:
         notes.append(unknown_note(pruned.unknown))
     if not run.is_balanced:
@@ -173,6 +184,18 @@ def _board_notes(board: Board) -> list[str]:
         clock = f"{chip.clock_hz / 1e6:g} MHz{counted}"
         return [f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at {clock})."]
     return [] if board.exported is None else [NO_BOARD]
+
+
+def origin_notes(pruned: Pruned) -> list[str]:
+    """Return where the model comes from, and what other sources would have given, a line each."""
+    if not pruned.others:
+        return []
+    held_out = f"{_percent(pruned.expected)} on {pruned.held_out:,} held-out rows"
+    notes = [f"The model comes from {pruned.origin}: {held_out}."]
+    for one in pruned.others:
+        took = f"{bytes_text(one.flash_bytes)} and {one.instructions:,.0f} instructions"
+        notes.append(f"Instead, {one.name}: {_percent(one.accuracy)} there, in about {took}.")
+    return notes
 
 
 def _forest_notes(forest: Forest | LeftOut, measured: Mapping[str, Measured]) -> list[str]:

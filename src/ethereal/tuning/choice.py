@@ -65,7 +65,7 @@ def noise(a: PrunedModel, b: PrunedModel) -> float:
     """Return the standard error of the difference in accuracy of two models on the same held-out rows.
 
     >>> import numpy as np
-    >>> from ethereal.compress.curve import HeldOut
+    >>> from ethereal.compress.task import HeldOut
     >>> a, b = (PrunedModel(None, 0.5, None, held_out=HeldOut(np.array(r) > 0, None))
     ...         for r in ([1, 1, 0, 0], [1, 0, 0, 1]))
     >>> round(noise(a, b), 4)

@@ -14,7 +14,9 @@ from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_p
 from ethereal.compress.task import with_interval
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model, checks
+from ethereal.model.needs import NotSupported
 from ethereal.model.simplify import without_other_groups
+from ethereal.trees.unseen import with_unseen
 from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
@@ -68,7 +70,9 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         What the pruned model learns from. "votes" takes the labels and the model's own votes. "blends" adds
         the model's votes on as many rows again, each with a tenth of its features from another row. It is
         better if the device meets other people or places than the rows do. "labels" takes the labels alone,
-        which is often better for large machines and worse for small ones.
+        which is often better for large machines and worse for small ones. "unseen" takes the labels and the
+        answers of a forest and boosted trees, each of which learned from four fifths of the rows and answers
+        the others.
     like
         Result of an earlier `prune` for a machine that was trained the same way on part of the rows. Its
         teacher, its kernels and its accuracies at equal price are taken, and nothing is held out here. So the
@@ -116,6 +120,12 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         held_out = PruneRows.read(model, *validation, "validation[0]", "validation[1]")
     elif like is None:
         rows, held_out = rows.split(seed)
+    if (teacher if like is None else like.teacher) == "unseen":
+        if model.is_number:
+            raise NotSupported(
+                "teacher is 'unseen', which knows classes, but the answer of the model is a number. Take 'votes'."
+            )
+        rows = with_unseen(model, rows, seed)
     if measure is None:
         executed = on_device(held_out.raw, budget.target, **budget.keywords) if budget.on_size else None
         measure = executed or estimate
