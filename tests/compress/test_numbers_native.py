@@ -17,7 +17,9 @@ RISING = np.array([1, 1, 1, 0, -1, -1, -1, -1, -1, 0, 1, 1], np.int8)  # with fe
 
 def a_machine(seed, n_rows=60):
     rng = np.random.default_rng(seed)
-    clauses = random_clauses(rng, 6, n_classes=1, n_clauses=10, shortest=1, longest=4, contradictions=True, zeros=0)
+    clauses = random_clauses(
+        rng, 6, n_classes=1, n_clauses=10, shortest=1, longest=4, contradictions=True, zeros=0
+    )
     rows = rng.random((n_rows, 6)) < rng.random(6)
     targets = rows[:, 0] + 2.0 * (rows[:, 3] & rows[:, 4]) + rng.normal(0, 0.3, n_rows)
     return rows, targets, clauses
@@ -25,7 +27,10 @@ def a_machine(seed, n_rows=60):
 
 @settings(max_examples=25)
 @given(
-    st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.003, 0.02]), st.sampled_from([0.05, 0.3]), st.booleans()
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 0.003, 0.02]),
+    st.sampled_from([0.05, 0.3]),
+    st.booleans(),
 )
 def test_the_descent_has_the_bits_of_the_reference(seed, price, scale, is_monotone):
     rows, targets, clauses = a_machine(seed)

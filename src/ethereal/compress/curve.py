@@ -250,7 +250,8 @@ class PruneRows:
             raise ValueError(
                 "The rows bring no answers of others. Give them as unseen=, or take teacher='votes'."
             )
-        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * np.eye(n_classes)[self.codes]
+        labels: Floats = np.eye(n_classes)[self.codes]
+        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * labels
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
         """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""

@@ -202,7 +202,7 @@ def boosted(rows: Rows, n: int, leaves: int, rate: float, seed: int) -> Gradient
 
 
 def _boosted_sizes(rows: Rows, learned: Rows, seed: int) -> Iterator[ForestScores]:
-    """Yield boosted trees of several sizes, with the leaves and the rate that held-out rows chose for each."""
+    """Yield boosted trees of several sizes, with leaves and a rate that held-out rows chose for each."""
     best: dict[int, tuple[float, int, float]] = {}
     price = per_halving_of(len(rows.y_train))
     for leaves in _BOOSTED_LEAVES:

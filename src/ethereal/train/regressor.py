@@ -353,7 +353,7 @@ def checked_labels(labels: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"y varies by {spread:g}, which is too little for float32. Scale it up.")
     if spread < _FINEST * np.spacing(np.float32(most)):
         raise ValueError(
-            f"y runs from {y.min():g} to {y.max():g}, which float32 tells apart in a few steps only. Subtract "
-            f"{y.min():g} from y."
+            f"y runs from {y.min():g} to {y.max():g}, which float32 tells apart in a few steps only. "
+            f"Subtract {y.min():g} from y."
         )
     return y
