@@ -47,8 +47,8 @@ def test_the_descent_has_the_bits_of_the_reference(seed, price, scale, is_monoto
     literals, offsets, votes = native.clauses()
     for j, vote in enumerate(votes.tolist()):
         assert 0 < abs(vote) <= 127
-        own = signs[literals[offsets[j] : offsets[j + 1]]] if is_monotone else np.zeros(1)
-        assert (own * vote >= 0).all()
+        of_clause = signs[literals[offsets[j] : offsets[j + 1]]] if is_monotone else np.zeros(1)
+        assert (of_clause * vote >= 0).all()
 
 
 def test_the_loss_leaves_the_offset_out():
