@@ -1,4 +1,6 @@
-"""Pruning and fitting numbers: the bits of the plain reference, books that are right, and signs that are kept."""
+"""Pruning and fitting numbers: the bits of the plain reference, right books, and signs that are kept."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -57,7 +59,7 @@ def test_the_loss_leaves_the_offset_out():
     pruner = _native.SquarePruner(rows, *given)
     literals, offsets, votes = clauses
     both = np.concatenate([rows, ~rows], axis=1)
-    fires = np.stack([both[:, literals[a:b]].all(axis=1) for a, b in zip(offsets, offsets[1:], strict=False)])
+    fires = np.stack([both[:, literals[a:b]].all(axis=1) for a, b in itertools.pairwise(offsets)])
     left = targets - 0.3 * (fires.T @ votes)[:, 0]
     assert pruner.loss == pytest.approx(0.5 * ((left - left.mean()) ** 2).sum())
 
@@ -118,7 +120,7 @@ def test_bad_arrays_are_refused(change):
     given = {"booleans": rows, "features": FEATURES, "targets": targets, "literals": literals}
     given |= {"offsets": offsets, "votes": votes, "scale": 0.1, "seed": 0, "signs": np.zeros(0, np.int8)}
     _native.SquarePruner(**given)
-    with pytest.raises(ValueError, match="Pruner|features|shapes"):
+    with pytest.raises(ValueError, match=r"Pruner|features|shapes"):
         _native.SquarePruner(**{**given, **change})
 
 

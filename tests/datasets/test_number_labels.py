@@ -43,7 +43,7 @@ def test_a_table_knows_that_its_label_is_a_number(tmp_path):
     assert rows.is_number
     assert rows.label == "temperature"
     assert rows.y.dtype == np.float64
-    with pytest.raises(ValueError, match="seems to be a measurement.*task=number"):
+    with pytest.raises(ValueError, match=r"seems to be a measurement.*task=number"):
         read(path, SourceOptions(label="temperature", task="class"))
     with pytest.raises(ValueError, match="seems to be a measurement"):
         read(path, TableOptions(label="temperature"))

@@ -1,4 +1,4 @@
-"""Forests and boosted trees of a number in C answer like their whole numbers on the host, and those like them."""
+"""Forests and boosted trees of a number in C answer like their whole numbers on the host, near the floats."""
 
 import numpy as np
 import pytest

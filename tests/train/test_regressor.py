@@ -131,7 +131,7 @@ def test_frames_with_text_and_missing_values():
     assert reg.model_.feature_names == ("place", "load")
     assert reg.model_.categories == {"place": ("cellar", "roof", "wall")}
     assert np.isfinite(reg.predict(pd.DataFrame({"place": ["attic"], "load": [np.nan]}))).all()
-    with pytest.raises(ValueError, match="monotonic.*place"):
+    with pytest.raises(ValueError, match=r"monotonic.*place"):
         small(monotonic={"place": 1}).fit(rows, y)
 
 
@@ -192,7 +192,7 @@ def test_labels_that_cannot_be_learned_are_refused(y, message):
 
 
 def test_three_rows_are_too_few():
-    with pytest.raises(ValueError, match="3 sample.*minimum of 5"):
+    with pytest.raises(ValueError, match=r"3 sample.*minimum of 5"):
         small().fit(ROWS[:3], [1.0, 2.0, 3.0])
 
 
