@@ -105,6 +105,7 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
 
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
     """Return the scale of a model's votes on held-out rows. See `prune_path` for `seen`."""
+    SUPPORTS.check(model.needs)
     return task_of(model).scale(model, model._votes(held_out.booleans), held_out.codes, seen)
 
 
