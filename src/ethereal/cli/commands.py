@@ -70,7 +70,7 @@ _COMMON = {
 _PANELS = {
     "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
     "input",
-    "Reading a table": "label drop group header encoding decimal recording large test",
+    "Reading a table": "label drop group task header encoding decimal recording large test",
     "Recordings": "window hop rate scale units kernels",
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
     "noise_clauses refit literal_budget shorten vanilla boost init simplify",
