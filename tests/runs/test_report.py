@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from browsers import chromium, opening
 from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures, datasets
 from ethereal.runs.report import Report, render
 from ethereal.runs.sensor import shown_windows
@@ -17,8 +16,6 @@ from random_models import number_model
 from thinned import few
 from windows import hard_windows, model_of
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",
@@ -29,40 +26,21 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium: `make system` installs it")
-        pytest.skip("no Chromium on this machine; `make system` installs it where it may")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Opens a report; fails when anything goes wrong in the page or it asks for anything from elsewhere."""
-    contexts, troubles = [], []
+    with opening(browser) as opener:
 
-    def opener(report, **options):
-        path = tmp_path / "report.html"
-        path.write_text(render(report), encoding="utf-8")
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda m: troubles.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda e: troubles.append(str(e)))
-        page.on("dialog", lambda d: (troubles.append(f"dialog {d.message}"), d.dismiss()))
-        page.on("request", lambda r: None if r.url.startswith("file:") else troubles.append(r.url))
-        page.goto(path.as_uri())
-        return page
+        def open_report(report, **options):
+            path = tmp_path / "report.html"
+            path.write_text(render(report), encoding="utf-8")
+            return opener(path, **options)
 
-    yield opener
-    for context in contexts:
-        context.close()
-    assert troubles == []
+        yield open_report
 
 
 @pytest.fixture(scope="module")

@@ -93,13 +93,14 @@ ABOVE = {
     "learn": ("learning on the board", lambda m, to: export.choose(m, learn="votes", margin=1)),
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
+    "web": ("the page of an export", lambda m, to: export.web(m, to / "m.html")),
     "page": ("the page", lambda m, to: render(_report(m))),
     "figures": ("the page", lambda m, to: list(figures.of_report(_report(m)))),
 }
 
 # Who takes a number. All others refuse it.
 NUMBERS = {*BELOW, "rules", "describe", "importances", "explain", "save", "sizes", "estimate", "shorten",
-           "choose", "measure", "micropython", "page", "figures", "prune",
+           "choose", "measure", "micropython", "page", "web", "figures", "prune",
            *(layout for layout in export.LAYOUTS if layout != "sliced")}  # fmt: skip
 
 

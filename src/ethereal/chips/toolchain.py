@@ -116,6 +116,38 @@ def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str]
     return Elf(kept.read_bytes())
 
 
+# A browser has no libc either. Bulk memory gives it memset and memcpy, and all browsers have it.
+_WASM = ("-target", "wasm32-freestanding", "-mbulk-memory", "-fno-sanitize=all", "-Os", "-std=c99",
+         "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-Wl,--strip-all")  # fmt: skip
+
+
+def compile_wasm(sources: Mapping[str, str], exports: Iterable[str], *, stack: int) -> bytes:
+    """Compile C `sources` to a WebAssembly module that imports nothing and exports these symbols.
+
+    `stack` is in bytes. The result is kept under the hash of all inputs.
+
+    >>> code = "int answer(void); int answer(void) { return 42; }"
+    >>> compile_wasm({"a.c": code}, ["answer"], stack=1024)[:4]
+    b'\\x00asm'
+    """
+    options = [
+        *_WASM,
+        *(f"-Wl,--export={name}" for name in exports),
+        f"-Wl,-z,stack-size={-(-stack // 16) * 16}",
+    ]
+    driver = _zig("Compiling for a browser")
+    kept = cache_folder() / "wasm" / f"{_hash(options, sorted(sources.items()), _version(driver[0]))}.wasm"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in sources.items():
+                write_scratch(Path(folder) / name, text)
+            files = [name for name in sources if name.endswith(".c")]
+            _run([*driver, *options, "-I.", *files, "-o", "program.wasm"], Path(folder))
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(kept, (Path(folder) / "program.wasm").read_bytes(), is_cache=True)
+    return kept.read_bytes()
+
+
 def _hash(*everything: object) -> str:
     return hashlib.sha256(repr(everything).encode()).hexdigest()
 
@@ -172,13 +204,19 @@ def _driver(compiler: Compiler, target: Target) -> tuple[list[str], list[str]]:
         return ["arm-none-eabi-gcc"], list(target.gcc_flags)
     if compiler != "zig":
         raise ValueError(f"compiler is {compiler!r}. It must be 'zig' or 'gcc'.")
+    flags = ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
+    return _zig("Compiling for a device"), flags
+
+
+def _zig(purpose: str) -> list[str]:
+    """Return how zig's C compiler is started. `purpose` says what lacks it, as the start of a sentence."""
     package = importlib.util.find_spec("ziglang")
     if package is None:
-        raise ModuleNotFoundError(lacks("Compiling for a device", "ziglang", "device"))
+        raise ModuleNotFoundError(lacks(purpose, "ziglang", "device"))
     # The wheel's program itself, where it lies as expected: `python -m ziglang` only starts it.
     program = Path(package.origin or "").with_name("zig.exe" if os.name == "nt" else "zig")
     start = [str(program)] if program.is_file() else [sys.executable, "-m", "ziglang"]
-    return [*start, "cc"], ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
+    return [*start, "cc"]
 
 
 @functools.cache

@@ -37,7 +37,8 @@ def explain(
 ) -> None:
     """Explain the answer to one row: the votes, the rules that fired, and what would change the answer.
 
-    Columns are found as in `ethereal predict`. Of a data set the test rows are counted.
+    Columns are found as in `ethereal predict`. Of a data set the test rows are counted. Where the answer is a
+    number, it tells what pushed it up and down, in the unit of the number.
     """
     with reported():
         from ethereal.datasets.reading import open_rows

@@ -133,11 +133,8 @@ def _show(facts: dict[str, Any]) -> None:
     if (number := facts.get("number")) is not None:
         unit, half = f" {number['unit']}".rstrip(), number["half_width"]
         interval = "" if half is None else f", 90 % of true values within {half:.6g}{unit}"
-        show(
-            "",
-            f"The answer is {number['offset']:.6g}{unit}, and {number['scale']:.6g} per vote{interval}.",
-            sep="\n",
-        )
+        sizes = f"{number['offset']:.6g}{unit}, and {number['scale']:.6g}{unit} per vote"
+        show("", f"The answer is {sizes}{interval}.", sep="\n")
     classes = ([str(value) for value in c.values()] for c in columns)
     show("", table_of(title, ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])

@@ -54,6 +54,8 @@ def predict(
     recordings it also has the recording of each window, its first sample and its time there. With --out a
     summary goes to standard error, or as JSON to standard output. Of a data set the test rows are predicted.
 
+    Where the answer is a number, the column has numbers, and the summary the mean absolute error and R2.
+
     A row that the model refuses ends the command. With --missing mark it gets an empty label instead, and the
     column `missing` names the feature.
     """

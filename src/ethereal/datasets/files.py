@@ -306,8 +306,8 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
 def numbers_from(values: ArrayLike) -> NDArray[np.float64]:
     """Return labels as numbers, also those that a table holds as texts.
 
-    >>> numbers_from(["1", "1.0", "2e3"])
-    array([   1.,    1., 2000.])
+    >>> numbers_from(["1", "1.0", "20"])
+    array([ 1.,  1., 20.])
     """
     array = np.asarray(values)
     try:

@@ -81,7 +81,7 @@ class _EmulatedAvr:
     """A program with the harness around it, in the emulator."""
 
     def __init__(self, files: dict[str, str], chip: Target, optimize: str) -> None:
-        self._files, self._chip, self._optimize, self._core = files, chip, optimize, _CORES[chip.name]
+        self._files, self._chip, self._optimize, self._core = files, chip, optimize, _CORES[chip.core]
 
     def run(self, call: str, rows: NDArray[Any], rows_per_call: int) -> _Run:
         """Execute `call` on all rows, in as many runs as the emulated flash makes necessary."""

@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import tempfile
+import zlib
 from json import dumps
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,6 +22,7 @@ from ethereal.base.options import refuse, split_kwargs
 from ethereal.base.package import lacks
 from ethereal.export.c99.ctext import filled, read
 from ethereal.export.c99.parts.windows import windows_for
+from ethereal.export.description import described
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables, packed_votes
 from ethereal.export.names import check_module_name, code_span
 from ethereal.export.projects.writer import warn_of_float64, warn_of_one_class
@@ -42,6 +44,7 @@ _PIECES = {
     "viper": ["floats", "booleans", "viper", "model"],
     "words": ["floats", "booleans", "batch", "words", "model"],
 }
+_OWN_JSON = ("package", "loader")
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 
 
@@ -65,6 +68,7 @@ def micropython(
     - `model.py`, which needs nothing else: `import model`, then `model.predict(row)`
     - `ethereal_tm.py`, which loads tables from a file such as `model.etb`, so that code stays as it is
     - `ethereal_check.py`, the self-test, and its rows `model.gold`
+    - `model.json`, which says what the model is
     - `package.json` and `loader.json` for mip, and `README.md`
 
     Parameters
@@ -102,10 +106,12 @@ def micropython(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sorted(path.name for path in micropython(model, folder, name="tiny").glob("[!.]*"))
     ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
-     'tiny.gold', 'tiny.py']
+     'tiny.gold', 'tiny.json', 'tiny.py']
     """
     checks.a_model(model)
     check_module_name(name)
+    if name in _OWN_JSON:
+        raise ValueError(f"name is {name!r}, but {name}.json is a file for mip. How about 'model_{name}'?")
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
@@ -140,6 +146,7 @@ def micropython(
         **modules,
         "package.json": _package(main, check, *golden),
         "loader.json": _package(loader, f"{name}.etb", check, *golden),
+        f"{name}.json": described(model, name, "micropython", _described_code(code, floats, tables)),
         "README.md": _readme(model, name, code, len(tables), learns=learning is not None),
     }
     return write_folder(folder, files, force=force)
@@ -261,6 +268,15 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
                 reason = 'viper code needs the architecture of the board, such as mpy="armv7emsp"'
             raise ValueError(f"mpy-cross refuses {path} with mpy={arch!r}: {reason}")
         return file.with_suffix(".mpy").read_bytes()
+
+
+def _described_code(code: Code, floats: Floats, tables: bytes) -> dict[str, Any]:
+    return {
+        "code": code,
+        "floats": floats,
+        "checksum": f"{zlib.crc32(tables):08X}",
+        "table_bytes": len(tables),
+    }
 
 
 def _package(*files: str) -> str:
