@@ -212,7 +212,7 @@ def one(name, seed, with_budgets):
     if name in MONOTONIC and seed == 0:
         ways = {columns.index(column): way for column, way in MONOTONIC[name].items()}
         tame = EtherealRegressor(monotonic=ways, random_state=seed).fit(a, c)
-        model = prune(tame.model_, a, c, flash=4096, random_state=seed).model.ignoring_missing()
+        model = prune(tame.model_, a, c, flash=1024, random_state=seed).model.ignoring_missing()
         wrong, made = violations(model, b, columns, MONOTONIC[name], 1000)
         wild, _ = violations(reg.model_.ignoring_missing(), b, columns, MONOTONIC[name], 100)
         record |= {"monotone": tame.score(b, d), "violations": wrong, "sweeps": made, "without": wild}
