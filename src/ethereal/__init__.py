@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ethereal.model import Clause, Model
     from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.detector import EtherealDetector
     from ethereal.train.regressor import EtherealRegressor
+    from ethereal.trees.importing import from_trees
     from ethereal.tuning import frontier, prune, tune
 
     __version__: str
@@ -22,10 +24,12 @@ _HOMES = {
     "Booleanizer": "ethereal.features.booleanizer",
     "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
+    "EtherealDetector": "ethereal.train.detector",
     "EtherealRegressor": "ethereal.train.regressor",
     "Model": "ethereal.model.model",
     "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
+    "from_trees": "ethereal.trees.importing",
     "frontier": "ethereal.tuning",
     "prune": "ethereal.tuning",
     "run": "ethereal.runs.run",
@@ -37,11 +41,13 @@ __all__ = [
     "Booleanizer",
     "Clause",
     "EtherealClassifier",
+    "EtherealDetector",
     "EtherealRegressor",
     "Model",
     "Run",
     "WindowFeatures",
     "__version__",
+    "from_trees",
     "frontier",
     "prune",
     "run",

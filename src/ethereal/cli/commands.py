@@ -28,6 +28,7 @@ COMMANDS = {
     },
     "One step at a time": {
         "train": "Train on DATA and write the model.",
+        "import": "Write the trees that XGBoost or LightGBM saved as a model, with a clause per leaf.",
         "prune": "Remove clauses, literals and votes from a model until it fits.",
         "tune": "Search for the most accurate model of DATA within a budget, and write it.",
         "predict": "Predict the label of every row of a file.",
@@ -66,6 +67,7 @@ _COMMON = {
     "predict": "out label proba sums as_json",
     "explain": "label row top as_json",
     "adapt": "label group html as_json",
+    "import": "out rows label classes missing votes as_json",
 } | {name: added.common for name, added in ADDED.items()}
 
 _PANELS = {
@@ -76,8 +78,9 @@ _PANELS = {
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
     "noise_clauses refit literal_budget shorten vanilla boost init simplify",
     'Answers "unknown", and novelty': "unknown answered novelty",
+    "Normal rows without labels": "normal abnormal false_alarms",
     "Search": "trials seconds folds max_clauses storage random_state study",
-    "Learning on the board": "learn learn_rows guard margin people",
+    "Learning on the board": "learn learn_rows guard margin own_normal people",
     "The exported files": "name with_names single_header force majority code floats mpy image rows",
     "How it is measured": "compiler optimize worst clock wait_states watts max_rows redress words counts "
     "lenient",
@@ -124,7 +127,7 @@ def panel_of(name: str) -> str | None:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-_HOMES = {"report": "run"}  # the module of a command that is not named like it
+_HOMES = {"report": "run", "import": "import_trees"}  # modules of commands that are not named like them
 
 
 class Command(TyperCommand):

@@ -178,7 +178,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         if plan.unknown is not None:
             model, unknown = _calibrate(model, chosen, train, rows, plan.unknown, seed)
     if plan.novelty:
-        model = model.with_seen(X, y, groups)
+        model = model.with_normal(X, y, groups)
     answers = model.with_unknown(None).predict(rows.X_test)
     scored = scores(answers, rows.y_test, rows.groups_test)
 

@@ -126,7 +126,7 @@ class Program:
         """What the program is, a line per sentence."""
         small = self.slots.model
         lines = [
-            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals,",
+            f"{self.name}: {_contents(small)},",
             f'exported by ethereal {package_version()} in the layout "{self.layout}".',
             *(part.about(self) for part in self.parts),
         ]
@@ -211,6 +211,8 @@ class Program:
 
     def device_sums(self, features: NDArray[Any]) -> NDArray[np.int32]:
         """Return the class sums of the program for rows of `features`, computed on the host."""
+        if self.model.output.kind == "normal":
+            return self.model.class_sums(features)
         return self.slots.model._votes(self.device_booleans(features))
 
     def device_booleans(self, features: NDArray[Any]) -> NDArray[np.bool_]:
@@ -233,6 +235,14 @@ class Program:
         """Return Booleanized rows as the program reads them, rows x bytes."""
         slots = self.slots.rows(booleans_of(self.model, X))
         return np.pad(slots, ((0, 0), (0, self.row_bytes - slots.shape[1])))
+
+
+def _contents(small: Model) -> str:
+    """Return what a model is made of, in words."""
+    if small.output.kind == "normal" and small.normal is not None:
+        n_centres, n_features = small.normal.centres.shape
+        return f"what is normal, by {n_centres} centres of {n_features} features"
+    return f"a {small.kind} with {small.n_clauses} clauses and {small.n_includes} literals"
 
 
 def make_program(model: Model, layout: str, **keywords: Any) -> Program:
@@ -262,18 +272,30 @@ def program_of(
     why = layout.supports.refusal(small.needs)
     parts = tuple(part for each in PARTS if (part := each.of(draft)) is not None)
     if why is not None:
-        others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
-        raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
+        raise NotSupported(why + _others(small, layout))
     model, small, columns = draft.model, draft.small, draft.columns
     first, kept = layout.singles_first, {} if kept is None else kept
     if first not in kept:
         kept[first] = Slots(small, singles_first=first, kind=draft.kind, n_new_classes=draft.n_new_classes)
     slots = kept[first]
     rows = options.rows if columns is None else _columns_of(options.rows, columns)
-    plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
+    try:
+        plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
+    except NotSupported as error:
+        raise NotSupported(f"{error}{_others(small, layout)}") from None
     tables = _tables(slots, plan, parts, options, layout.has_rows)
     bound = max_bytes if layout.smaller else None
     return Program(model, options, layout, bound, slots, plan.costs, tables, parts, columns)
+
+
+def _others(small: Model, refused: CLayout) -> str:
+    """Name the layouts that take a model which one has refused."""
+    others = [
+        other.name
+        for other in REGISTRY
+        if other is not refused and other.supports.refusal(small.needs) is None
+    ]
+    return f" Or use the layout {' or '.join(others)}." if others else ""
 
 
 def _columns_of(rows: Any, columns: NDArray[np.intp]) -> Any:
@@ -290,6 +312,8 @@ def usual_values(program: Program) -> dict[str, str]:
         "name": program.name,
         "NAME": program.name.upper(),
         "version": package_version(),
+        "machine": model.kind,
+        "keyword": model.kind.lower(),
         "layout": program.layout,
         "classes": str(len(program.class_names)),
         "features": str(model.n_features),

@@ -31,6 +31,7 @@ from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.engine import features_of
+from ethereal.model.needs import NotSupported
 from ethereal.model.output import Number
 from ethereal.model.simplify import drop_unused_kernels
 
@@ -117,6 +118,10 @@ def micropython(
     warn_of_float64(model)
     warn_of_one_class(model)
     SUPPORTS.check(model.needs)
+    if model.normal is not None:
+        raise NotSupported(
+            "MicroPython does not tell what is normal. Export as C, or drop that: model.with_normal(None)."
+        )
     learning = learning_of(model, learn)
     model, columns = drop_unused_kernels(model)
     raw = rows
@@ -175,8 +180,14 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model) + ["number"] * _is_number(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
-        return _joined(pieces)
-    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+        text = _joined(pieces)
+    else:
+        text = _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+    return (
+        text
+        if model is None
+        else text.replace("# A trained Tsetlin machine:", f"# A trained {model.kind}:", 1)
+    )
 
 
 def self_test(model: Model | None = None) -> str:
@@ -292,6 +303,7 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
         if isinstance(output, Number)
         else f"{model.n_classes} classes ({_labels(model)})",
         "name": name,
+        "machine": model.kind,
         "code": code,
         "bytes": str(n_bytes),
         "clauses": str(model.n_clauses),

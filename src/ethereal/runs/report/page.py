@@ -78,10 +78,17 @@ def render(report: Report) -> str:
     SUPPORTS.check(report.model.needs)
     folder = files("ethereal.runs.report")
     html, charts, errors, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
+    html = html.replace("{{kind}}", _KINDS[report.model.kind])
     scripts = "\n".join([shared("live.js"), charts, errors, shared("inputs.js"), page])
     return page_of(html, shared("page.css"), scripts, _payload(report))
 
 
+_KINDS = {
+    "Tsetlin machine": "<dt>Tsetlin machine</dt><dd>The kind of model. It learns rules, and the rules vote "
+    "for classes and against them.</dd>",
+    "tree ensemble": "<dt>Tree ensemble</dt><dd>What the rules come from. The way to each leaf of a tree is "
+    "a rule, and the rules vote for classes and against them.</dd>",
+}
 _PARTS = ("page.html", "charts.js", "number.js", "page.js")
 
 

@@ -62,13 +62,13 @@ class CLayout:
     singles_first: bool = False  # whether slots with one threshold come first
     learns: bool = False  # whether it tells which clauses fire, so that an export can learn
     has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
-    headers: tuple[str, ...] = ()  # folders and names of runtime headers, where its own is not all
+    headers: tuple[str, ...] | None = None  # folders and names of runtime headers, where its own is not all
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
 
     @property
     def runtime(self) -> dict[str, str]:
         """Runtime headers as the export names them, in their order, and where each lies."""
-        paths = self.headers or (f"layouts/{self.name}/{self.name}",)
+        paths = (f"layouts/{self.name}/{self.name}",) if self.headers is None else self.headers
         return {f"ethereal_{path.split('/')[-1]}.h": f"c99/{path}.h" for path in paths}
 
     def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
@@ -85,8 +85,8 @@ class CLayout:
 _ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ALL_ANSWERS)
 _ALL = replace(_ROWS, front_ends=WINDOWS)
 _LEARNING = replace(_ALL, consumer="an export that learns", n_classes=255, outputs=Supports.outputs)
-_MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
-_CODE = replace(_ALL, n_classes=256, n_literals=_MOST_LITERALS, early=True)
+MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
+_CODE = replace(_ALL, n_classes=256, n_literals=MOST_LITERALS, early=True)
 _PLANES = replace(_ROWS, longest_clause=256, outputs=ANSWERS)
 _WORDS = replace(_ROWS, n_booleans=1 << 13)  # that a word can number
 
@@ -97,7 +97,10 @@ def _layout(name: str, about: str, code_bytes: int, supports: Supports, **others
 
 COMPACT = _layout("compact", "the least flash", 1200, _ALL)
 FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, smaller=(0,))
-STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _CODE, has_rows=False)
+# Trees are arranged quickly, each alone. Other clauses are refused by its `plan` above MOST_LITERALS. Equal
+# leaves of several trees become one, with the sum of their votes.
+_TREES = replace(_CODE, n_literals=1 << 18, heaviest_vote=1 << 24)
+STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _TREES, has_rows=False)
 SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)
 # "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
 REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
@@ -105,7 +108,7 @@ REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
 BRANCHES = CLayout(
     "branches",
     "code without tables that tells which clauses fire, for learning",
-    replace(_LEARNING, n_literals=_MOST_LITERALS),
+    replace(_LEARNING, n_literals=MOST_LITERALS),
     code_bytes=1900,
     learns=True,
     has_rows=False,
@@ -119,6 +122,16 @@ LISTS = CLayout(
     learns=True,
     headers=("runtime/votes", "runtime/learn", "layouts/lists/lists"),
 )
+# Only models without clauses take it, those of an `EtherealDetector`.
+DISTANCE = CLayout(
+    "distance",
+    "centres of what is normal",
+    Supports("layout distance", outputs=frozenset({"normal"}), front_ends=WINDOWS),
+    code_bytes=100,
+    has_rows=False,
+    headers=(),
+)
+OF_OUTPUTS = {"normal": (DISTANCE,)}  # layouts for answers that the usual ones do not give
 # From the smallest to the quickest, then those that are only taken by name.
 REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, STRAIGHT, SLICED, REDRESS)
 LEARNING: tuple[CLayout, ...] = (BRANCHES, LISTS)
