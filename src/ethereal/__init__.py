@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
     from ethereal.train.detector import EtherealDetector
+    from ethereal.train.regressor import EtherealRegressor
     from ethereal.trees.importing import from_trees
     from ethereal.tuning import frontier, prune, tune
 
@@ -24,6 +25,7 @@ _HOMES = {
     "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
     "EtherealDetector": "ethereal.train.detector",
+    "EtherealRegressor": "ethereal.train.regressor",
     "Model": "ethereal.model.model",
     "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
@@ -40,6 +42,7 @@ __all__ = [
     "Clause",
     "EtherealClassifier",
     "EtherealDetector",
+    "EtherealRegressor",
     "Model",
     "Run",
     "WindowFeatures",

@@ -102,7 +102,9 @@ def test_a_number_is_shown_with_the_bits_of_python(open_page):
     sums = page.locator("#votes .number").all_inner_texts()
     assert sums[0] == number.amount(sum(vote for vote, _ in why.up))
     assert sums[1].replace("−", "-") == number.amount(sum(vote for vote, _ in why.down))
-    assert not page.locator("#confusion").is_visible()
+    assert page.locator("#error-charts svg").count() == 2  # and none against a time
+    assert page.locator("#error-charts circle").count() == 2 * len(X)
+    assert f"{len(X)} of them" in page.inner_text("#confusion-note")  # all within 1.5
     assert not page.locator("#filter-class").is_visible()
     assert "+" in page.inner_text("#clause-rows")
     live = page.inner_text("#live") if page.locator("#live").count() else page.inner_text("main")

@@ -81,7 +81,7 @@ ABOVE = {
     "estimate": ("the compact code", lambda m, to: estimate(m)),
     "shorten": ("shortening", lambda m, to: compress.shorten(m, X)),
     "join": ("joining", lambda m, to: compress.join([PLAIN, m])),
-    "prune": ("pruning", lambda m, to: prune(m, X, Y)),
+    "prune": ("pruning", lambda m, to: prune(m, X, np.arange(12.0) if m.is_number else Y)),
     "descend": ("pruning", lambda m, to: prune_path(m, ROWS, ROWS, "votes", estimate, 0)),
     **{
         layout: (f"layout {layout}", lambda m, to, layout=layout: export.c(m, to / "c", layout=layout))
@@ -101,7 +101,7 @@ ABOVE = {
 
 # Who takes a number. All others refuse it.
 NUMBERS = {*BELOW, "rules", "describe", "importances", "explain", "save", "sizes", "estimate", "shorten",
-           "choose", "measure", "micropython", "page", "web", "figures",
+           "choose", "measure", "micropython", "page", "web", "figures", "prune",
            *(layout for layout in export.LAYOUTS if layout != "sliced")}  # fmt: skip
 
 

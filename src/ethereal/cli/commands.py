@@ -58,9 +58,9 @@ HELP = {name: line for lines in COMMANDS.values() for name, line in lines.items(
 
 # What most users of a command need. All other options stand in the panels below.
 _COMMON = {
-    "run": "label group flash instructions target balanced seed quick out open_report as_json",
+    "run": "label group flash instructions target learner balanced seed quick out open_report as_json",
     "train": "out label group balanced clauses epochs seed as_json",
-    "tune": "out label group flash instructions target trials seconds random_state as_json",
+    "tune": "out label group flash instructions target learner trials seconds random_state as_json",
     "prune": "out label group flash instructions target max_loss as_json",
     "export": "to out target flash layout input name force as_json",
     "measure": "layout target flash label details as_json",
@@ -73,7 +73,7 @@ _COMMON = {
 _PANELS = {
     "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
     "input",
-    "Reading a table": "label drop group header encoding decimal recording large test",
+    "Reading a table": "label drop group task header encoding decimal recording large test",
     "Recordings": "window hop rate scale units kernels",
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
     "noise_clauses refit literal_budget shorten vanilla boost init simplify",

@@ -80,6 +80,8 @@ def read(source: str | Path, options: TableOptions = _DEFAULT, *, like: Model | 
     if like is None:
         wants_windows = isinstance(options, SourceOptions) and options.window is not None
         if wants_windows or _holds_recordings(Path(source)):
+            if options.task == "number":
+                raise TableError(f"{source}: recordings have classes. task=number is for rows of a table.")
             return read_recordings(source, SourceOptions.of(options))
         return read_table(source, options)
     if like.front_end is not None:

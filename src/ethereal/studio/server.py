@@ -98,7 +98,7 @@ class Studio:
         path = self.project.inside(asked.get("source", ""))
         if not path.exists():
             raise Refused(f"{asked['source']!r} is not there any more.")
-        return Settings.of(str(path), given)
+        return Settings.of(str(path), {**given, "task": "class"})  # the page shows accuracies
 
     def words(self, settings: Settings) -> list[str]:
         """Return the command as it is typed in the project's folder."""

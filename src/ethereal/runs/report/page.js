@@ -47,8 +47,9 @@ function showTraining() {
 }
 
 function showSize() {
+  if (number) $("size-title").textContent = "R2 against flash and instructions";
   if (!data.sizes.length) { $("size").hidden = true; return; }
-  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `Accuracy on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: "accuracy, %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
+  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `${number ? "R2" : "Accuracy"} on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: number ? "R2" : "accuracy, %", yUnit: number ? "" : " %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
   draw("size-chart", "sizes", "flash, all code included", "bytes of flash");
   if (data.speeds.length) draw("speed-chart", "speeds", "instructions of an average row, executed", "instructions");
 }
@@ -60,7 +61,7 @@ function showUnknown() {
 }
 
 function showConfusion() {
-  if (!data.confusion) { $("confusion").hidden = true; return; }
+  if (data.errors) { showErrors(); return; }
   const { counts } = data.confusion, n = counts.length;
   const sums = counts.map(row => row.reduce((a, b) => a + b, 0));
   const table = tableOf(["true class", "rows", "found", ...(counts[0] ?? []).map((_, c) => `as ${classText(c)}`)], []);

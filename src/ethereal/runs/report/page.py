@@ -15,6 +15,7 @@ from ethereal.features.matrices import class_codes
 from ethereal.model import Model
 from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 from ethereal.model.rules import ConditionWriter
+from ethereal.runs.report.number import errors_of
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 MOST_ROWS = 200
@@ -76,9 +77,9 @@ def render(report: Report) -> str:
     """
     SUPPORTS.check(report.model.needs)
     folder = files("ethereal.runs.report")
-    html, charts, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
+    html, charts, errors, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
     html = html.replace("{{kind}}", _KINDS[report.model.kind])
-    scripts = "\n".join([shared("live.js"), charts, shared("inputs.js"), page])
+    scripts = "\n".join([shared("live.js"), charts, errors, shared("inputs.js"), page])
     return page_of(html, shared("page.css"), scripts, _payload(report))
 
 
@@ -88,7 +89,7 @@ _KINDS = {
     "tree ensemble": "<dt>Tree ensemble</dt><dd>What the rules come from. The way to each leaf of a tree is "
     "a rule, and the rules vote for classes and against them.</dd>",
 }
-_PARTS = ("page.html", "charts.js", "page.js")
+_PARTS = ("page.html", "charts.js", "number.js", "page.js")
 
 
 def _payload(report: Report) -> dict[str, Any]:
@@ -96,7 +97,9 @@ def _payload(report: Report) -> dict[str, Any]:
     X = np.asarray(report.X_test)
     y: NDArray[Any]
     counts: list[list[int]] | None = None
+    errors: dict[str, Any] | None = None
     if model.is_number:
+        errors = errors_of(model, X, np.asarray(report.y_test))
         y, predicted = np.asarray(report.y_test, dtype=np.float64), model.predict(X)
     else:
         y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
@@ -110,6 +113,7 @@ def _payload(report: Report) -> dict[str, Any]:
         "sizes": _series(report.sizes),
         "speeds": _series(report.speeds),
         "this": {name: list(map(float, point)) for name, point in report.this.items()},
+        "errors": errors,
         "confusion": None if counts is None else {"counts": counts},
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
