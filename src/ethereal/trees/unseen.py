@@ -20,8 +20,8 @@ from ethereal.model.calibration import softmax
 from ethereal.trees.grow import Codes, Floats, Ground, Shape, boosted
 
 _FOLDS = 5
-_SHAPE = Shape(40, 12)
-_FOREST, _MOST_ROWS = 60, 6000  # trees, and rows that each learner sees
+_SHAPE = Shape(20, 8, 0.35)
+_FOREST, _MOST_ROWS = 30, 6000  # trees, and rows that each learner sees
 
 
 def with_unseen(model: Model, rows: PruneRows, seed: int) -> PruneRows:

@@ -33,8 +33,8 @@ from ethereal.tuning.machines import Array, Labelled
 
 # Trees that are pruned as clauses, and those that stay trees: leaves, rate of learning, and how many. Few, so
 # that the choice among them is not luck. lab/notes/sources.md has the trials.
-_PRUNED = Shape(60, 12, 0.25)
-_LEAVES, _RATE, _TREES = (5, 8, 12), 0.3, (40, 28, 20, 15, 11, 8, 6, 4, 3, 2, 1)
+_PRUNED = Shape(40, 12, 0.3)
+_LEAVES, _RATE, _TREES = (5, 8, 12), 0.3, (30, 22, 16, 12, 8, 6, 4, 3, 2, 1)
 
 
 class Way(NamedTuple):
