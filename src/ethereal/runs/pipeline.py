@@ -52,7 +52,7 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
 from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
 from ethereal.tuning.machines import committee
-from ethereal.tuning.sources import Way, alone, ways_of
+from ethereal.tuning.sources import Way, alone, refuse_trees_of_windows, ways_of
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
@@ -98,10 +98,7 @@ def _ways(settings: Settings, *, is_windows: bool) -> tuple[Way, ...]:
     """Return the ways to the model for the board. A first look takes the usual one."""
     learner, usual = settings.extent.learner, (Way("machine", "votes"),)
     if is_windows:
-        if learner == "trees":
-            raise ValueError(
-                "learner is 'trees', but models of recordings come from machines. Give learner='machine'."
-            )
+        refuse_trees_of_windows(learner)
         return usual
     return usual if learner == "auto" and settings.extent.quick else ways_of(learner, ("votes", "unseen"))
 

@@ -67,6 +67,12 @@ class Way(NamedTuple):
         return "kept trees" if self.leaves else self.source
 
 
+def refuse_trees_of_windows(learner: str) -> None:
+    """Refuse what no model of windows comes from: trees would ask for all of its kernels."""
+    if learner == "trees":
+        raise ValueError("learner is 'trees', but models of recordings come from machines. Give 'machine'.")
+
+
 def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
     """Return the ways of a learner. Machines are pruned by all these teachers.
 
