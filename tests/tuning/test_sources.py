@@ -87,7 +87,7 @@ def test_what_learns_alone_is_the_point_of_the_curve():
     assert alone(*asked, way, lambda: machine, None, 0.01, (X[rest], Y[rest]), 0) == expected
     from ethereal.tuning.sources import ground_for
 
-    stay = Way("trees", "unseen", 5)
+    stay = Way("trees", "labels", 5)
     ground = ground_for((stay,), machine, X)
     model = alone(*asked, stay, lambda: machine, ground, 1 / 3, (X[rest], Y[rest]), 0)
     assert 4 <= model.n_clauses <= 15  # three trees

@@ -40,7 +40,7 @@ _LEAVES, _RATE, _TREES = (5, 8, 12), 0.3, (30, 22, 16, 12, 8, 6, 4, 3, 2, 1)
 class Way(NamedTuple):
     """A source and what it learns from.
 
-    >>> print(Way("machine", "votes"), Way("trees", "unseen", 8), sep="; ")
+    >>> print(Way("machine", "votes"), Way("trees", "labels", 8), sep="; ")
     a machine, pruned by its votes; boosted trees of at most 8 leaves, kept as trees
     """
 
@@ -59,7 +59,7 @@ class Way(NamedTuple):
     @property
     def family(self) -> Way:
         """The way itself, or one for all trees that stay trees, which are chosen among together."""
-        return Way("trees", "unseen", 1) if self.leaves else self
+        return Way("trees", "labels", 1) if self.leaves else self
 
     @property
     def kind(self) -> str:
@@ -81,7 +81,7 @@ def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
     """
     machines = [Way("machine", teacher) for teacher in teachers]
     trees = [Way("trees", teacher) for teacher in ("votes", "unseen")]  # type: ignore[arg-type]
-    kept = [Way("trees", "unseen", leaves) for leaves in _LEAVES]
+    kept = [Way("trees", "labels", leaves) for leaves in _LEAVES]
     return (*(machines if learner != "trees" else ()), *(trees + kept if learner != "machine" else ()))
 
 
@@ -103,10 +103,7 @@ class Pupil:
             return unseen_shares(codes(), targets, len(classes), groups, seed)
 
         def grown(way: Way) -> Grown:
-            shape, wanted = Shape(_TREES[0], way.leaves, _RATE), None
-            if way.teacher == "unseen":
-                wanted = PruneRows(X, X, targets, unseen=self._shares()).unseen_targets(len(classes))
-            return ground.grow(codes(), y, shape, seed, wanted)
+            return ground.grow(codes(), y, Shape(_TREES[0], way.leaves, _RATE), seed)
 
         if any(way.teacher == "unseen" for way in ways):
             self._shares = beside.run(shares)
