@@ -12,7 +12,7 @@ from ethereal.runs.options import Settings
 from ethereal.tuning import Budget, Search, frontier
 from ethereal.tuning.frontiers import board_curves, for_board
 from ethereal.tuning.machines import Setup
-from ethereal.tuning.sources import Way, alone, ways_of
+from ethereal.tuning.sources import Sources, Way, alone, ways_of
 
 X, Y = load_iris(return_X_y=True)
 SETUP = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0)
@@ -25,20 +25,20 @@ def train(X, y):
 
 
 @pytest.fixture(scope="module")
-def found():
+def curves():
     return board_curves(train, train(X, Y), X, Y, ways=EVERY, n_jobs=2)
 
 
-def test_all_ways_are_judged_by_the_same_held_out_rows(found):
-    assert set(found.curves) == set(EVERY)
-    assert found.held_out == 150
-    for curve in found.curves.values():
+def test_all_ways_are_judged_by_the_same_held_out_rows(curves):
+    assert set(curves.curves) == set(EVERY)
+    assert curves.held_out == 150
+    for curve in curves.curves.values():
         assert all(len(point.held_out.right) == 150 for point in curve.curve)
         assert curve.curve[0].accuracy > 0.9
 
 
-def test_trees_that_stay_are_ever_fewer(found):
-    [curve] = [curve for way, curve in found.curves.items() if way.leaves == 5]
+def test_trees_that_stay_are_ever_fewer(curves):
+    [curve] = [curve for way, curve in curves.curves.items() if way.leaves == 5]
     sizes = [point.model.n_clauses for point in curve.curve]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[-1] <= 5  # one tree
@@ -46,23 +46,23 @@ def test_trees_that_stay_are_ever_fewer(found):
 
 
 @pytest.mark.slow
-def test_the_curves_do_not_depend_on_threads(found):
+def test_the_curves_do_not_depend_on_threads(curves):
     alone = board_curves(train, train(X, Y), X, Y, ways=EVERY, n_jobs=1)
     for way, curve in alone.curves.items():
-        assert [p.accuracy for p in curve.curve] == [p.accuracy for p in found.curves[way].curve]
-        assert [p.model for p in curve.curve] == [p.model for p in found.curves[way].curve]
+        assert [p.accuracy for p in curve.curve] == [p.accuracy for p in curves.curves[way].curve]
+        assert [p.model for p in curve.curve] == [p.model for p in curves.curves[way].curve]
 
 
-def test_the_machine_alone_gives_what_it_gave_before(found):
+def test_the_machine_alone_gives_what_it_gave_before(curves):
     """Beside trees, machines keep their curve."""
     usual = board_curves(train, train(X, Y), X, Y).curves[Way("machine", "votes")]
-    beside = found.curves[Way("machine", "votes")]
+    beside = curves.curves[Way("machine", "votes")]
     assert [p.model for p in usual.curve] == [p.model for p in beside.curve]
     assert [p.accuracy for p in usual.curve] == [p.accuracy for p in beside.curve]
 
 
-def test_the_first_nominee_is_worth_as_much_as_any_other(found):
-    board = found.choose(Budget())
+def test_the_first_nominee_is_worth_as_much_as_any_other(curves):
+    board = curves.choose(Budget())
     bound = Budget().for_rows(150, 3)
     worths = [bound.worth(one.point.accuracy, one.point.footprint) for one in board.nominees[1:]]
     assert board.point.accuracy >= max(one.point.accuracy for one in board.nominees[1:]) - 0.03
@@ -83,13 +83,10 @@ def test_what_learns_alone_is_the_point_of_the_curve():
         -1
     ]
     way = Way("machine", "votes")
-    asked = (X[some], Y[some]), None
-    assert alone(*asked, way, lambda: machine, None, 0.01, (X[rest], Y[rest]), 0) == expected
-    from ethereal.tuning.sources import ground_for
-
-    stay = Way("trees", "labels", 5)
-    ground = ground_for((stay,), machine, X)
-    model = alone(*asked, stay, lambda: machine, ground, 1 / 3, (X[rest], Y[rest]), 0)
+    learned, others = (X[some], Y[some]), (X[rest], Y[rest])
+    assert alone(learned, Sources((way,)), lambda: machine, 0.01, others, 0) == expected
+    stay = Sources.of((Way("trees", "labels", 5),), machine, X, None)
+    model = alone(learned, stay, lambda: machine, 1 / 3, others, 0)
     assert 4 <= model.n_clauses <= 15  # three trees
     assert (model.predict(X[rest]) == Y[rest]).mean() > 0.9
 

@@ -164,11 +164,11 @@ def test_trees_alone_are_one_trial(monkeypatch, tmp_path):
 
     monkeypatch.setattr(EtherealClassifier, "fit", refuse)
     given = {"folds": 1, "flash": "2k", "learner": "trees", "storage": str(tmp_path / "kept.db")}
-    found = ethereal.tune(X, Y, test=(X[:200], Y[:200]), **given)
-    assert found.setup.describe() == "boosted trees"
-    assert "trees" in found.way
-    assert len(found.trials) == 1
-    assert found.footprint.bytes <= 2048
-    assert found.test_accuracy > 0.85
+    tuned = ethereal.tune(X, Y, test=(X[:200], Y[:200]), **given)
+    assert tuned.setup.describe() == "boosted trees"
+    assert "trees" in tuned.way
+    assert len(tuned.trials) == 1
+    assert tuned.footprint.bytes <= 2048
+    assert tuned.test_accuracy > 0.85
     with pytest.raises(ethereal.tuning.BudgetNotMet, match="None of 1 trials kept"):
         ethereal.tune(X, Y, **{**given, "flash": 30})

@@ -52,7 +52,7 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
 from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
 from ethereal.tuning.machines import committee
-from ethereal.tuning.sources import Way, alone, refuse_trees_of_windows, ways_of
+from ethereal.tuning.sources import Sources, Way, alone, refuse_trees_of_windows, ways_of
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
@@ -217,8 +217,8 @@ def _calibrate(
         known = left_out[np.isin(y[left_out], y[some])]
         groups = None if rows.groups_train is None else rows.groups_train[some]
         learned, others = (X[some], y[some]), (X[known], y[known])
-        made = chosen.way, partial(train, *learned), chosen.ground, chosen.point.price
-        return alone(learned, groups, *made, others, seed)
+        sources = replace(chosen.sources or Sources(()), ways=(chosen.way,), groups=groups)
+        return alone(learned, sources, partial(train, *learned), chosen.point.price, others, seed)
 
     made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
     there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes

@@ -171,7 +171,8 @@ def run(
     """Make a model for a board, compare it with a forest, and write a report, as the command `ethereal run`.
 
     A machine and boosted trees are pruned to the knee of accuracy against size, or to the bounds that are
-    given, and the better one is taken. Everything goes to a folder in `out`. The same call continues an interrupted run, and reads a finished one.
+    given, and the better one is taken. Everything goes to a folder in `out`. The same call continues an
+    interrupted run, and reads a finished one.
 
     Parameters
     ----------

@@ -8,8 +8,8 @@ models. A `Pupil` has what learned from a part of the rows, and makes the curve 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ethereal.model import Model
 from ethereal.trees.grow import Floats, Ground, Grown, Shape
 from ethereal.trees.unseen import unseen_shares
 from ethereal.tuning.budget import Learner
-from ethereal.tuning.machines import Array, Labelled
+from ethereal.tuning.machines import Array, Labelled, Rows
 
 # Trees that are pruned as clauses, and those that stay trees: leaves, rate of learning, and how many. Few, so
 # that the choice among them is not luck. lab/notes/sources.md has the trials.
@@ -85,13 +85,33 @@ def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
     return (*(machines if learner != "trees" else ()), *(trees + kept if learner != "machine" else ()))
 
 
+@dataclass(frozen=True)
+class Sources:
+    """The ways to try, and what they need to know of the rows."""
+
+    ways: tuple[Way, ...]
+    ground: Ground | None = None  # of trees, and of the teacher "unseen"
+    groups: Array | None = None  # the person, recording or batch of each row
+
+    @staticmethod
+    def of(ways: Sequence[Way], model: Model, X: Array, groups: Array | None) -> Sources:
+        """Return the ways with their ground for rows that a model reads."""
+        needed = any(way.source == "trees" or way.teacher == "unseen" for way in ways)
+        return Sources(tuple(ways), Ground.like(model, X) if needed else None, groups)
+
+    def without(self, held_out: Rows) -> Sources:
+        """Return the sources for the other rows."""
+        return self if self.groups is None else replace(self, groups=np.delete(self.groups, held_out))
+
+
 class Pupil:
     """What learned from a part of the rows. Its trees are grown beside what else is done."""
 
-    def __init__(self, part: Labelled, groups: Array | None, ways: Sequence[Way], machine: Model | None,
-                 ground: Ground | None, seed: int, beside: Beside) -> None:  # fmt: skip
+    def __init__(self, part: Labelled, sources: Sources, machine: Model | None, seed: int,
+                 beside: Beside) -> None:  # fmt: skip
         self._part, self._machine, self._seed = part, machine, seed
-        (X, y), more = part, [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
+        (X, y), ways, ground, groups = part, sources.ways, sources.ground, sources.groups
+        more = [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
         if not more:
             return
         if ground is None:
@@ -157,22 +177,16 @@ class Pupil:
         return Curve(tuple(points), scale, way.teacher)
 
 
-def alone(part: Labelled, groups: Array | None, way: Way, machine: Callable[[], Model], ground: Ground | None,
-          price: float, held_out: Labelled, seed: int) -> Model:  # fmt: skip
-    """Return the model that a way has at a price when it learns from a part of the rows."""
+def alone(part: Labelled, sources: Sources, machine: Callable[[], Model], price: float, held_out: Labelled,
+          seed: int) -> Model:  # fmt: skip
+    """Return the model that a way, the only one, has at a price when it learns from a part of the rows."""
+    [way] = sources.ways
     with Beside(1) as beside:
-        own = machine() if way.source == "machine" else None
-        pupil, chosen = Pupil(part, groups, (way,), own, ground, seed, beside), None
-        scale = 1.0 if way.leaves else pupil.scale(way, held_out)
+        pupil = Pupil(part, sources, machine() if way.source == "machine" else None, seed, beside)
+        scale, chosen = 1.0 if way.leaves else pupil.scale(way, held_out), None
         for at, model in pupil.smaller(way, scale):
             if chosen is not None and at > price:
                 break
             chosen = model
     assert chosen is not None
     return chosen
-
-
-def ground_for(ways: Sequence[Way], model: Model, X: Array) -> Ground | None:
-    """Return what trees are grown on for rows that a model reads, where a way needs it."""
-    needed: Any = [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
-    return Ground.like(model, X) if needed else None
