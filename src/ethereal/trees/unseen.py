@@ -1,4 +1,4 @@
-"""What learners answer to rows that they did not see: a teacher that is no surer than it can be.
+"""What learners answer to rows that they did not see: a teacher that is as sure as it can be, and not surer.
 
 A model knows the rows that it learned from, so its answers there are close to the labels. A fifth of the rows
 is left out in turn, and a forest and boosted trees that learned from the others answer them.
