@@ -79,5 +79,8 @@ def test_export_learns_by_an_option(call, files):
     ).output
     assert "layout branches" in text
     assert "#define M_ROWS 40u" in (files / "c" / "m.h").read_text()
+    as_header = "--single-header", "--name", "own", "--out", files / "h"
+    call("export", files / "m.etm", "--learn", "bias", *as_header)
+    assert "own_state" in (files / "h" / "own.h").read_text()
     call("export", files / "m.etm", "--to", "micropython", "--learn", "bias", "--out", files / "mp")
     assert "class Learner" in (files / "mp" / "m.py").read_text()

@@ -111,6 +111,8 @@ def test_run_ends_with_the_pruned_model(finished):
     notes = [note.replace("flash=", "--flash ") for note in beside_notes(Run.load(folder))]
     assert [note for note in data["table"]["notes"] if note.startswith("The next ")] == notes
     assert len(board["neighbours"]) > 0
+    for name, one in board["neighbours"].items():
+        assert (one["flash_bytes"] < measured["flash_bytes"]) == (name == "smaller")
     assert [series["name"] for series in data["sizes"]] == ["ethereal, pruned", "forest"]
     assert len(data["sizes"][1]["points"]) == len(board["forests"]) >= 3
     assert [len(s["points"]) for s in data["speeds"]] == [len(s["points"]) for s in data["sizes"]]

@@ -24,6 +24,7 @@ COMMANDS = {
     "From data to a board": {
         "run": "Make the model for a board from DATA, compare it with a forest, and write a report.",
         "report": "Make the report of a finished run again.",
+        "studio": "Open a page on this computer to look at tables, start runs, and compare them.",
     },
     "One step at a time": {
         "train": "Train on DATA and write the model.",

@@ -269,7 +269,7 @@ class _BoardStage:
             left_out=self._left_out,
             measured=self._programs,
             kernels=self._of_program(program) if is_executed and program is not None else None,
-            neighbours=self._neighbours(form),
+            neighbours=self._neighbours(form, program),
             curve=self._curve() if is_executed else (),
             forests=self._forests() if is_executed and self._plan.with_forest else (),
         )
@@ -334,12 +334,19 @@ class _BoardStage:
                     points.append(CurvePoint(costs[0], accuracy, costs[1]))
         return tuple(points)
 
-    def _neighbours(self, form: Mapping[str, Any]) -> dict[str, Neighbour]:
-        """Return the next smaller and larger model with their flash, in the form of the exported one."""
-        by_name = {}
+    def _neighbours(self, form: Mapping[str, Any], program: Program | None) -> dict[str, Neighbour]:
+        """Return the next smaller and larger model with their flash, in the form of the exported one.
+
+        A model of fewer clauses may take more flash in a quicker layout. It is then put in a smaller one, and
+        a model that is not on its side of the exported one is left out.
+        """
+        took, by_name = self._programs.get("model"), {}
+        flash = took.flash_bytes if took is not None else 0 if program is None else program.flash_bytes
         for name, one in self._pruned.neighbours.items():
             costs = self._costs_of(f"curve/{name}", **form)
-            if costs is not None:
+            if costs is not None and name == "smaller" and costs[0] >= flash > 1:
+                costs = self._costs_of(f"curve/{name}", rows=form["rows"], flash=flash - 1)
+            if costs is not None and (costs[0] < flash) == (name == "smaller"):
                 by_name[name] = replace(one, flash_bytes=costs[0], instructions=costs[1])
         return by_name
 

@@ -296,7 +296,8 @@ def _files(program: Program) -> dict[str, str]:
     row = f"typedef {name}_row et_row;\n" if has_rows else ""
     # Straight code that does not learn has no loop over classes.
     classes = f"#define ET_CLASSES {name.upper()}_CLASSES\n" if has_rows or layout.learns else ""
-    body = f"typedef {name}_input et_input;\n{row}\n{classes}{tables.render()}"
+    arranged = tables.render().replace("@name@", name)  # the same tables serve a program of another name
+    body = f"typedef {name}_input et_input;\n{row}\n{classes}{arranged}"
     functions = fill("model.c", values, "c99/templates" if has_rows else layout_folder) + of_parts("source")
     for before in (of_parts("before"), tables.functions):
         functions = f"{before}\n{functions}" if before else functions

@@ -77,10 +77,10 @@ class Learn(Part):
         )
 
     def write_tables(self, out: Tables, options: ExportOptions) -> None:
-        name, learning = options.name, self.learning
+        learning = self.learning
         if not options.single_header:  # whose functions are all inline
             out.text(_ONE_CRC)
-        out.text(f"typedef {name}_state et_state;\ntypedef {name}_progress et_progress;")
+        out.text("typedef @name@_state et_state;\ntypedef @name@_progress et_progress;")
         out.define("ET_LEARN_BIAS", int(learning.form == "bias"))
         out.define("ET_GUARD", int(learning.has_guard))
         words = learning.n_classes // 4
