@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
-EXTRAS := test,frames,device,study,tune
+EXTRAS := test,frames,device,study,trees,tune
 comma  := ,
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check
 NATIVE := $(wildcard src/ethereal/native/* src/ethereal/features/*.h)
@@ -205,7 +205,7 @@ sbom: setup
 	test -x $(SBOM)-tool/bin/cyclonedx-py || { $(PYTHON) -m venv $(SBOM)-tool && $(SBOM)-tool/bin/pip install --quiet "cyclonedx-bom==7.*"; }
 	$(BIN)/pip list --format=freeze --exclude-editable --disable-pip-version-check > build/installed.txt
 	$(BIN)/pip --python $(SBOM)/bin/python install --quiet --disable-pip-version-check --no-compile \
-	  --constraint build/installed.txt "$$(ls -t build/wheel/*.whl | head -1)[frames,device,study,tune]" nanobind
+	  --constraint build/installed.txt "$$(ls -t build/wheel/*.whl | head -1)[frames,device,study,trees,tune]" nanobind
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(SBOM)-tool/bin/cyclonedx-py environment --pyproject pyproject.toml \
 	  --gather-license-texts --output-reproducible --output-file dist/ethereal-tm.cdx.json $(SBOM)/bin/python
 	$(BIN)/python -m pytest tests/whole/test_supply_chain.py

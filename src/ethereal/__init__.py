@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ethereal.model import Clause, Model
     from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
+    from ethereal.trees.importing import from_trees
     from ethereal.tuning import frontier, prune, tune
 
     __version__: str
@@ -24,6 +25,7 @@ _HOMES = {
     "Model": "ethereal.model.model",
     "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
+    "from_trees": "ethereal.trees.importing",
     "frontier": "ethereal.tuning",
     "prune": "ethereal.tuning",
     "run": "ethereal.runs.run",
@@ -39,6 +41,7 @@ __all__ = [
     "Run",
     "WindowFeatures",
     "__version__",
+    "from_trees",
     "frontier",
     "prune",
     "run",

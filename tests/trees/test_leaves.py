@@ -19,9 +19,9 @@ def test_model_of_random_trees_answers_like_a_walk(seed):
     sums = np.array([walk(ensemble, row) for row in rows])
     assert np.allclose(ensemble.sums(rows), sums)
     scale = model.provenance["votes_per_unit"]
-    found = model.class_sums(rows).astype(float)
+    sums_of_model = model.class_sums(rows).astype(float)
     # Only differences between classes decide, and each tree rounds by half a vote at most.
-    error = (found - found[:, :1]) - scale * (sums - sums[:, :1])
+    error = (sums_of_model - sums_of_model[:, :1]) - scale * (sums - sums[:, :1])
     assert np.abs(error).max() <= len(ensemble.trees) + 1
 
 

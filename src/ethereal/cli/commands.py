@@ -28,6 +28,7 @@ COMMANDS = {
     },
     "One step at a time": {
         "train": "Train on DATA and write the model.",
+        "import": "Write the trees that XGBoost or LightGBM saved as a model, with a clause per leaf.",
         "prune": "Remove clauses, literals and votes from a model until it fits.",
         "tune": "Search for the most accurate model of DATA within a budget, and write it.",
         "predict": "Predict the label of every row of a file.",
@@ -65,6 +66,7 @@ _COMMON = {
     "predict": "out label proba sums as_json",
     "explain": "label row top as_json",
     "adapt": "label group html as_json",
+    "import": "out rows label classes missing votes as_json",
 } | {name: added.common for name, added in ADDED.items()}
 
 _PANELS = {
@@ -123,7 +125,7 @@ def panel_of(name: str) -> str | None:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-_HOMES = {"report": "run"}  # the module of a command that is not named like it
+_HOMES = {"report": "run", "import": "import_trees"}  # modules of commands that are not named like them
 
 
 class Command(TyperCommand):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 # A temperature of T/3 is expected before any row was seen. A temperature e times as large or as small must
 # gain this much log loss, in nats over all rows. Otherwise a few rows, all right, would ask for certainty.
 _PRIOR = 3.0
+_LEAST_SCALE = 1e-3  # logits per vote of a machine
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[Any]:
@@ -31,8 +32,10 @@ def vote_scale(sums: NDArray[np.int32], codes: NDArray[np.int64], expected: floa
         drawn = _PRIOR * (log_scale - math.log(expected)) ** 2
         return float(log_losses(math.exp(log_scale) * sums, codes).sum()) + drawn
 
-    # 20 steps are exact to less than a thousandth of the range.
-    return math.exp(_lowest(loss, math.log(1e-3), math.log(2.0), 20))
+    # 20 steps are exact to less than a thousandth of the range. Trees have votes of thousands, whose scale
+    # lies below the range of machines.
+    low, high = (_LEAST_SCALE, 2.0) if expected >= _LEAST_SCALE else (expected / 30, expected * 30)
+    return math.exp(_lowest(loss, math.log(low), math.log(high), 20))
 
 
 def fit_temperature(

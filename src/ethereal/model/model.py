@@ -236,6 +236,15 @@ class Model:
         """Columns of the input, raw features or Booleans when there is no Booleanizer."""
         return self.n_booleans if self.fitted is None else self.fitted.feature_map.n_features
 
+    @property
+    def kind(self) -> str:
+        """What the clauses come from, for texts: "Tsetlin machine", or "tree ensemble" after `from_trees`.
+
+        >>> Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"]).kind
+        'Tsetlin machine'
+        """
+        return "tree ensemble" if self.provenance.get("kind") == "tree ensemble" else "Tsetlin machine"
+
     @cached_property
     def booleanizer(self) -> Booleanizer | None:
         """Booleanizer that turns raw rows into Boolean rows. None when the input is Boolean already."""

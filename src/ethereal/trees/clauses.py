@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from ethereal.base.checks import check_integer
 from ethereal.features.feature_map import Encoding, FeatureMap
 from ethereal.features.packing import evenly
-from ethereal.features.rounding import round_down
+from ethereal.features.rounding import round_down, to_float32
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
 from ethereal.trees.plain import Ensemble, Tree
 
-WIDEST_VOTE = 8191  # all ensembles that were tried answer with it as their libraries do
+WIDE_VOTE, WIDEST_VOTE = 8191, 32767  # the latter is the most that layouts of the C take
 MOST_CLAUSES = 100_000
+MOST_CODES = 1000  # of a feature with categories
 _MOST_VOTES = 2**31 - 1  # of a class over all clauses
 _TYPICAL_ROWS, _TYPICAL_BYTES = 256, 1 << 16
 _LARGEST = float(np.finfo(np.float32).max)
@@ -54,7 +55,7 @@ def model_of(
     X: NDArray[Any] | None = None,
     *,
     missing: Missing = "auto",
-    votes: int = WIDEST_VOTE,
+    votes: int = WIDE_VOTE,
 ) -> Model:
     """Return the trees as a Model, with a clause for each leaf that a row can reach.
 
@@ -78,7 +79,7 @@ def model_of(
       +1 IF x0 > 0.5
       -1 IF x0 <= 0.5
     """
-    votes = check_integer("votes", votes, 1, 2**15 - 1)
+    votes = check_integer("votes", votes, 1, WIDEST_VOTE)
     grown = [tree for tree in ensemble.trees if tree.left[0] >= 0]
     stumps = [tree.values[0] for tree in ensemble.trees if tree.left[0] < 0]
     constant = np.zeros(len(ensemble.classes)) if ensemble.base is None else np.array(ensemble.base, float)
@@ -95,21 +96,18 @@ def model_of(
     if asked:
         literals = [literals[j] for j in asked]
         values = np.array([grown[i].values[node] for i, node, _ in (paths[j] for j in asked)])
-        values += constant / len(set(number))
     else:
-        literals, number, values = columns.constant(), [0, 0], np.array([constant, constant])
+        literals, number, values = columns.constant(), [0, 0], np.zeros((2, len(constant)))
     if len(constant) == 2:  # one sum decides between two classes
-        values[:, 1] -= values[:, 0]
-        values[:, 0] = 0.0
-    largest = float(np.abs(values).max(initial=0.0))
-    most = min(votes, _MOST_VOTES // len(literals))
-    scale = most / largest if largest > 0 else 1.0
-    whole = np.rint(values * scale).astype(np.int32)
+        values, constant = (
+            np.array([0.0, 1.0]) * (each[..., 1:] - each[..., :1]) for each in (values, constant)
+        )
+    whole, scale = _whole_votes(values, constant, np.array(number), votes)
     if ensemble.tie_last:
         whole[np.array(number) == number[0], -1] += 1  # every row comes to one leaf of that tree
     offsets = np.cumsum([0, *map(len, literals)])
     flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
-    clauses = Clauses(flat, offsets, whole, columns.map.n_booleans)
+    clauses = Clauses(flat, offsets, whole.astype(np.int32), columns.map.n_booleans)
     rates, typical = (None, None) if X is None else _typical(columns.map, X)
     return Model.of(
         clauses,
@@ -120,12 +118,33 @@ def model_of(
         typical_rows=typical,
         temperature=float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}"),
         provenance={
+            "kind": "tree ensemble",
             "source": ensemble.source,
             "trees": len(ensemble.trees),
             "leaves": ensemble.n_leaves,
             "votes_per_unit": scale,
         },
     )
+
+
+def _whole_votes(
+    values: NDArray[np.float64], constant: NDArray[np.float64], tree: NDArray[np.int64], votes: int
+) -> tuple[NDArray[np.int64], float]:
+    """Return values of leaves as whole votes, leaves x classes, and the votes of 1.
+
+    What each row has of a class is added, in whole votes, to the trees that vote for it.
+    """
+    trees = [np.unique(tree[values[:, c] != 0]) for c in range(len(constant))]
+    trees = [several if len(several) else tree[:1] for several in trees]
+    shares = [abs(amount) / len(several) for amount, several in zip(constant.tolist(), trees, strict=True)]
+    largest = float((np.abs(values) + np.array(shares)).max())
+    scale = min(votes, _MOST_VOTES // len(values)) / largest if largest > 0 else 1.0
+    whole = np.rint(values * scale).astype(np.int64)
+    for c, several in enumerate(trees):
+        each, rest = divmod(int(np.rint(constant[c] * scale)), len(several))
+        whole[np.isin(tree, several), c] += each
+        whole[tree == several[0], c] += rest
+    return whole, scale
 
 
 def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing) -> NDArray[np.bool_]:
@@ -144,6 +163,7 @@ class _Columns:
 
     def __init__(self, ensemble: Ensemble, trees: Sequence[Tree], takes_missing: NDArray[np.bool_]) -> None:
         n = ensemble.n_features
+        self._is_float64 = ensemble.float64_rows
         numbers: list[set[float]] = [set() for _ in range(n)]
         codes: dict[int, int] = {}
         for tree in trees:
@@ -155,12 +175,17 @@ class _Columns:
             inner = ~tree.is_leaf & ~listed
             if np.isnan(tree.threshold[inner]).any():
                 raise ValueError(f"a threshold of {ensemble.source} is not a number. Is the file whole?")
-            cuts = _rounded(tree.threshold[inner]).tolist()
+            cuts = self.rounded(tree.threshold[inner])
             for f, t in zip(tree.feature[inner].tolist(), cuts, strict=True):
                 numbers[f].add(t)
         for f in sorted(codes):
             if numbers[f]:
                 raise ValueError(f"feature {f} is tested as a number and as a category, which cannot be both")
+            if codes[f] >= MOST_CODES:
+                raise ValueError(
+                    f"feature {f} has the category {codes[f]}. A Model of trees takes categories that are "
+                    f"whole numbers from 0 to {MOST_CODES - 1}. Number them anew before you train."
+                )
         self.codes = codes  # the highest of each feature with categories
         cuts_of = [sorted(t for t in of_feature if abs(t) <= _LARGEST) for of_feature in numbers]
         for f, highest in codes.items():
@@ -173,6 +198,17 @@ class _Columns:
         self.first = self.map.boolean_offsets.tolist()
         self.takes = takes_missing.tolist()
 
+    def rounded(self, thresholds: NDArray[np.float64]) -> list[float]:
+        """Return thresholds for float32 values.
+
+        Rows that are float32 in the library are compared exactly. Rows in float64 are rounded like their
+        thresholds, so that a value on a threshold stays there.
+        """
+        if self._is_float64:
+            return [float(t) for t in to_float32(thresholds)]
+        down = round_down(thresholds)
+        return [float(t) for t in np.where(np.isfinite(thresholds), down, thresholds)]
+
     def start(self, feature: int) -> _Seen:
         """Return what is known of a feature before any test."""
         bins = (1 << (self.codes[feature] + 3)) - 1 if feature in self.codes else -1
@@ -180,25 +216,25 @@ class _Columns:
 
     def literals(self, path: dict[int, _Seen]) -> list[int]:
         """Return the literals of what a path says, ascending."""
-        n, found = self.map.n_booleans, []
+        n, literals = self.map.n_booleans, []
         for f, seen in path.items():
             first, last = self.first[f], self.first[f + 1] - 1
             if seen.missing == _Surely:
-                found.append(last)
+                literals.append(last)
                 continue
             if seen.low >= 0:
-                found.append(first + seen.low)
+                literals.append(first + seen.low)
             if seen.high >= 0:
-                found.append(n + first + seen.high)
+                literals.append(n + first + seen.high)
             if seen.bins >= 0:
                 if seen.bins.bit_count() == 1 and seen.missing == _Never:
-                    found.append(first + seen.bins.bit_length() - 1)
+                    literals.append(first + seen.bins.bit_length() - 1)
                     continue
                 every = self.codes[f] + 3
-                found += [n + first + i for i in range(every) if not seen.bins >> i & 1]
+                literals += [n + first + i for i in range(every) if not seen.bins >> i & 1]
             if seen.low < 0 and self.takes[f] and seen.missing == _Never:
-                found.append(n + last)
-        return sorted(found)
+                literals.append(n + last)
+        return sorted(literals)
 
     def constant(self) -> list[list[int]]:
         """Return the literals of two clauses of which one fires, for an ensemble without a test."""
@@ -209,17 +245,12 @@ class _Columns:
         return [[self.map.n_booleans], [0]]
 
 
-def _rounded(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return thresholds for float32 values: finite ones stay finite."""
-    return np.asarray(np.where(np.isfinite(thresholds), round_down(thresholds), thresholds), dtype=float)
-
-
 def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     n_leaves = sum(tree.n_leaves for tree in trees)
     if n_leaves >= MOST_CLAUSES:
         raise ValueError(f"The trees have {n_leaves:,} leaves. {_TOO_LARGE}")
-    found = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
-    for n, leaf in enumerate(found):
+    every = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
+    for n, leaf in enumerate(every):
         if n >= MOST_CLAUSES:
             raise ValueError(
                 f"The trees have {n_leaves:,} leaves, and those that ask for missing values take several "
@@ -231,7 +262,7 @@ def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int,
 def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     """Yield the number of the tree, a leaf that a row can reach, and what its path says. Left comes first."""
     left, right, feature = tree.left.tolist(), tree.right.tolist(), tree.feature.tolist()
-    cuts, sends_right = _rounded(tree.threshold).tolist(), tree.missing_right.tolist()
+    cuts, sends_right = columns.rounded(tree.threshold), tree.missing_right.tolist()
     open_nodes: list[tuple[int, dict[int, _Seen]]] = [(0, {})]
     while open_nodes:
         node, path = open_nodes.pop()

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
+from ethereal.compress.narrow import narrowed
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model, checks
 from ethereal.model.simplify import without_other_groups
@@ -101,6 +102,7 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     True
     """
     checks.a_model(model)
+    model = narrowed(model)
     limits, unknown = split_kwargs(Budget, bounds, budget)
     refuse("prune", unknown, Budget)
     budget = limits

@@ -19,7 +19,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.device_rows import Slots, simplified
-from ethereal.export.c99.layouts import REGISTRY, find_layout
+from ethereal.export.c99.layouts import MOST_LITERALS, REGISTRY, CLayout, find_layout
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.program import Program, program_of
 from ethereal.export.options import ExportOptions, Kept
@@ -180,13 +180,31 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
         layouts = [each for each in layouts if each.supports.refusal(small.needs) is None] or layouts[-1:]
     forms = [(layout, bound) for layout in layouts for bound in layout.forms(options.clause_bytes)]
     kept: dict[bool, Slots] = {}
-    made: Iterator[Program] = (
-        program_of(model, small, options, layout, bound, kept) for layout, bound in forms
-    )
-    if len({layout.name for layout, _ in forms[:2]}) == 2 < len(forms):
-        made = itertools.chain(sorted(itertools.islice(made, 2), key=_price), made)
-    for i, program in enumerate(made, 1):
-        yield program, i == len(forms)
+    made = _made(model, small, options, forms, kept)
+    # Many literals are taken as code only if they are those of trees, and trees are best as code.
+    if len({layout.name for layout, _ in forms[:2]}) == 2 < len(forms) and small.n_includes <= MOST_LITERALS:
+        made = itertools.chain(sorted(itertools.islice(made, 2), key=lambda each: _price(each[0])), made)
+    yield from made
+
+
+def _made(
+    model: Model,
+    small: Model,
+    options: ExportOptions,
+    forms: Sequence[tuple[CLayout, int | None]],
+    kept: dict[bool, Slots],
+) -> Iterator[tuple[Program, bool]]:
+    """Yield the programs of these layouts, and whether each is the last.
+
+    A layout may see only while it arranges the clauses that it does not take them. It is passed over.
+    """
+    for i, (layout, bound) in enumerate(forms):
+        is_last = i == len(forms) - 1
+        try:
+            yield program_of(model, small, options, layout, bound, kept), is_last
+        except NotSupported:
+            if is_last:
+                raise
 
 
 def _price(program: Program) -> float:

@@ -102,7 +102,7 @@ class Program:
         """What the program is, a line per sentence."""
         small = self.slots.model
         lines = [
-            f"{self.name}: a Tsetlin machine with {small.n_clauses} clauses and {small.n_includes} literals,",
+            f"{self.name}: a {small.kind} with {small.n_clauses} clauses and {small.n_includes} literals,",
             f'exported by ethereal {package_version()} in the layout "{self.layout}".',
             *(part.about(self) for part in self.parts),
         ]
@@ -236,18 +236,30 @@ def program_of(
     why = layout.supports.refusal(small.needs)
     parts = tuple(part for each in PARTS if (part := each.of(draft)) is not None)
     if why is not None:
-        others = [other.name for other in REGISTRY if other.supports.refusal(small.needs) is None]
-        raise NotSupported(why + (f" Or use the layout {' or '.join(others)}." if others else ""))
+        raise NotSupported(why + _others(small, layout))
     model, small, columns = draft.model, draft.small, draft.columns
     first, kept = layout.singles_first, {} if kept is None else kept
     if first not in kept:
         kept[first] = Slots(small, singles_first=first, kind=draft.kind, n_new_classes=draft.n_new_classes)
     slots = kept[first]
     rows = options.rows if columns is None else _columns_of(options.rows, columns)
-    plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
+    try:
+        plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
+    except NotSupported as error:
+        raise NotSupported(f"{error}{_others(small, layout)}") from None
     tables = _tables(slots, plan, parts, options, layout.has_rows)
     bound = max_bytes if layout.smaller else None
     return Program(model, options, layout, bound, slots, plan.costs, tables, parts, columns)
+
+
+def _others(small: Model, refused: CLayout) -> str:
+    """Name the layouts that take a model which one has refused."""
+    others = [
+        other.name
+        for other in REGISTRY
+        if other is not refused and other.supports.refusal(small.needs) is None
+    ]
+    return f" Or use the layout {' or '.join(others)}." if others else ""
 
 
 def _columns_of(rows: Any, columns: NDArray[np.intp]) -> Any:
@@ -264,6 +276,8 @@ def usual_values(program: Program) -> dict[str, str]:
         "name": program.name,
         "NAME": program.name.upper(),
         "version": package_version(),
+        "machine": model.kind,
+        "keyword": model.kind.lower(),
         "layout": program.layout,
         "classes": str(len(program.class_names)),
         "features": str(model.n_features),

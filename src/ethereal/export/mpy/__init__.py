@@ -166,8 +166,14 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
-        return _joined(pieces)
-    return _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+        text = _joined(pieces)
+    else:
+        text = _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+    return (
+        text
+        if model is None
+        else text.replace("# A trained Tsetlin machine:", f"# A trained {model.kind}:", 1)
+    )
 
 
 def self_test(model: Model | None = None) -> str:
@@ -259,6 +265,7 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
     labels, front_end = model.classes.tolist(), model.front_end
     facts = {
         "name": name,
+        "machine": model.kind,
         "code": code,
         "bytes": str(n_bytes),
         "classes": str(model.n_classes),

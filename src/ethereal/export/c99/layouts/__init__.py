@@ -85,8 +85,8 @@ class CLayout:
 _ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ANSWERS)
 _ALL = replace(_ROWS, front_ends=WINDOWS)
 _LEARNING = replace(_ALL, consumer="an export that learns", n_classes=255, outputs=Supports.outputs)
-_MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
-_CODE = replace(_ALL, n_classes=256, n_literals=_MOST_LITERALS, early=True)
+MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
+_CODE = replace(_ALL, n_classes=256, n_literals=MOST_LITERALS, early=True)
 _PLANES = replace(_ROWS, longest_clause=256)
 _WORDS = replace(_ROWS, n_booleans=1 << 13)  # that a word can number
 
@@ -97,7 +97,10 @@ def _layout(name: str, about: str, code_bytes: int, supports: Supports, **others
 
 COMPACT = _layout("compact", "the least flash", 1200, _ALL)
 FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, smaller=(0,))
-STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _CODE, has_rows=False)
+# Trees are arranged quickly, each alone. Other clauses are refused by its `plan` above MOST_LITERALS. Equal
+# leaves of several trees become one, with the sum of their votes.
+_TREES = replace(_CODE, n_literals=1 << 18, heaviest_vote=1 << 24)
+STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _TREES, has_rows=False)
 SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)
 # "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
 REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
@@ -105,7 +108,7 @@ REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
 BRANCHES = CLayout(
     "branches",
     "code without tables that tells which clauses fire, for learning",
-    replace(_LEARNING, n_literals=_MOST_LITERALS),
+    replace(_LEARNING, n_literals=MOST_LITERALS),
     code_bytes=1900,
     learns=True,
     has_rows=False,

@@ -245,7 +245,7 @@ class Inputs(Part):
             flags = np.packbits(np.isin(np.arange(n_features), refused), bitorder="little").tolist()
             listed = wrap(list(map(str, flags)))
             table = self.section("never missing", program, n_flags=str(len(flags)), flags=listed)
-            test += " && (((ET_READ(never[f / 8u]) >> (f % 8u)) & 1u) != 0u)"
+            test += " && ((((uint32_t)ET_READ(never[f / 8u]) >> (f % 8u)) & 1u) != 0u)"
         # Learning a row begins with it.
         is_small = program.learning is not None and is_float and not table
         how = "missing, in few bytes" if is_small else "missing"

@@ -16,13 +16,15 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.export.c99.ctext import Tables, comment
 from ethereal.export.c99.device_rows import Slots
-from ethereal.export.c99.layouts import FRAMES, Costs, Plan
+from ethereal.export.c99.layouts import FRAMES, MOST_LITERALS, Costs, Plan
+from ethereal.export.c99.layouts.straight.groups import exclusive_groups
 from ethereal.export.c99.layouts.straight.tree import (
     Asked,
     Block,
@@ -36,6 +38,7 @@ from ethereal.export.c99.layouts.straight.tree import (
     move_votes,
 )
 from ethereal.features.rounding import round_down
+from ethereal.model.needs import NotSupported
 from ethereal.model.output import early_answers, parts_of
 
 _WORD = 1 << 32
@@ -45,6 +48,13 @@ _SHORT_VOTE, _LONG_VOTE = (1.0, 3.0), (2.65, 6.4)
 _PER_CLASS, _PER_WORD, _ALWAYS = (5.0, 14.0), (3.0, 8.0), (15.0, 40.0)
 _PER_CHECK, _CHECK_PER_CLASS = (15.0, 40.0), (7.0, 16.0)
 _ROUND_UP = 1.15
+# Clauses per group from which groups are tried, and from which only groups are.
+_WORTH_GROUPS, _WORTH_ALONE = 2.0, 6.0
+_LOOKED_AT, _WORTH_FEW = 64, 2.0
+_TOO_LOOSE = (
+    f"layout straight takes up to {MOST_LITERALS} literals unless they are those of trees, but the model has "
+    "{}. Train with literal_budget=, or prune the model."
+)
 
 
 @dataclass
@@ -131,18 +141,34 @@ class Estimator:
 
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
-    """Arrange the clauses of `slots`, in the same way whatever bytes there are."""
-    model, typical = slots.model, rows()
+    """Arrange the clauses of `slots`, in the same way whatever bytes there are.
+
+    Clauses of many literals are taken if they are the leaves of trees. Others would take too long.
+    """
+    model = slots.model
+    is_large = model.n_includes > MOST_LITERALS
+    if is_large:  # a look at the first clauses tells most machines from trees
+        few = Builder(slots, slots.sample(1), slots.clauses[:_LOOKED_AT]).opened()
+        if len(few) < _WORTH_FEW * len(exclusive_groups(few, slots.n_slots)):
+            raise NotSupported(_TOO_LOOSE.format(model.n_includes))
+    typical = rows()
     builder = Builder(slots, typical)
     votes = np.cumsum(
         (model.clauses.lengths > 0) & model.weights.any(axis=1)
     )  # the others are not in `slots`
     ends = [0, *(int(votes[check.n_clauses - 1]) for check in model.early), len(slots.clauses)]
-    parts = [builder.build(first, last) for first, last in pairwise(ends)]
-    fields = make_fields(parts)
-    for part in parts:
-        move_votes(part, fields)
-    costs = Estimator(slots, fields).costs(parts, _shares(slots, typical))
+    shares = _shares(slots, typical)
+    told = [[builder.told(clause) for clause in builder.opened(*of_part)] for of_part in pairwise(ends)]
+    groups = [exclusive_groups(of_part, slots.n_slots) for of_part in told]
+    per_group = len(slots.clauses) / max(1, sum(map(len, groups)))
+    ways = []
+    if is_large and per_group < _WORTH_ALONE:
+        raise NotSupported(_TOO_LOOSE.format(model.n_includes))
+    if not is_large:
+        ways.append(_Way.of([builder.build(*of_part) for of_part in pairwise(ends)], slots, shares))
+    if per_group >= _WORTH_GROUPS:
+        ways.append(_Way.of([builder.build_groups(of_part) for of_part in groups], slots, shares))
+    parts, fields, costs = min(ways, key=_Way.price)
 
     def write(out: Tables) -> None:
         for part in parts:
@@ -150,6 +176,26 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         Writer(slots, fields).write(out, parts)
 
     return Plan(write, None, costs)
+
+
+class _Way(NamedTuple):
+    """One way to place the clauses."""
+
+    parts: list[Block]
+    fields: Fields
+    costs: Costs
+
+    @staticmethod
+    def of(parts: list[Block], slots: Slots, shares: Sequence[float]) -> _Way:
+        """Return a way whose votes are where few rows add them."""
+        fields = make_fields(parts)
+        for part in parts:
+            move_votes(part, fields)
+        return _Way(parts, fields, Estimator(slots, fields).costs(parts, shares))
+
+    def price(self) -> float:
+        """Return what is least where a tenth of the bytes is worth a tenth of the instructions."""
+        return self.costs.instructions * self.costs.code_bytes
 
 
 def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:

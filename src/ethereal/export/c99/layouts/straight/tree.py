@@ -7,6 +7,10 @@ The test that saves most on typical rows becomes `if (x > t) ... else ...`, with
 alive on either side. The other clauses follow after it. A clause of several features is written once. A
 clause of one feature may be written on both sides, so that such clauses become a search over thresholds.
 
+That tears the leaves of a tree apart, because other trees ask for the same test. So clauses can also be
+placed in groups of which at most one clause fires (`groups.py`). Within a group, a test that decides every
+clause comes first. Then a tree is written as the tree that it was.
+
 Class sums are fields of as few 32-bit words as their ranges allow. A word is added to as a whole. A borrow
 between two fields is undone by the votes to come, because every field holds a number from zero on at the end:
 it starts with an offset that no row can take below zero.
@@ -14,7 +18,7 @@ it starts with an offset that no row can take below zero.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
@@ -83,6 +87,19 @@ class SlotTests:
             return _join("all", Asked("not", absent), inner)
         runs = _runs(wanted, possible, len(levels) + 1)
         return _join("any", *(_between(levels, run, possible) for run in runs))
+
+
+def _same_feature(slots: Slots) -> list[tuple[list[int], int | None]]:
+    """Return the slots of features that have several: those of thresholds, ascending, and that of missing."""
+    levels: dict[int, list[int]] = defaultdict(list)
+    missing: dict[int, int] = {}
+    for s, slot in enumerate(slots.slots):
+        if slot.kind == "level" and slot.thresholds:
+            levels[slot.feature].append(s)
+        elif slot.kind == "missing":
+            missing[slot.feature] = s
+    several = [f for f, of_feature in levels.items() if len(of_feature) > 1 or f in missing]
+    return [(levels[f], missing.get(f)) for f in several]
 
 
 def _tests(s: int, slot: Slot) -> list[Test]:
@@ -165,7 +182,7 @@ class If:
         return [*self.asked.tests, *(test for item in inner for test in item.every_test())]
 
 
-class _Open(NamedTuple):
+class Open(NamedTuple):
     """A clause with what is still to be asked: the states that it wants of each slot."""
 
     wants: tuple[tuple[int, States], ...]
@@ -190,13 +207,58 @@ class Builder:
         self._everything = (1 << len(rows)) - 1
         self._truths: dict[tuple[int, States], int] = {}
         self._clauses = [self._open(slots, i, clause) for i, clause in enumerate(clauses or slots.clauses)]
+        # Thresholds of one feature, and whether it is missing, may be in several slots.
+        self._levels: dict[int, tuple[list[int], int | None]] = {}
+        for levels, missing in _same_feature(slots):
+            of_feature = levels if missing is None else [*levels, missing]
+            self._levels |= dict.fromkeys(of_feature, (levels, missing))
 
     def build(self, first: int = 0, last: int | None = None) -> Block:
         """Return the code of all clauses, or of those from the first to before the last."""
-        clauses = [clause for clause in self._clauses[first:last] if clause is not None]
-        return self._place(clauses, self._everything, dict(enumerate(self.tests.every)), 0)
+        return self._place(self.opened(first, last), self._everything, dict(enumerate(self.tests.every)), 0)
 
-    def _open(self, slots: Slots, number: int, clause: SlotClause) -> _Open | None:
+    def opened(self, first: int = 0, last: int | None = None) -> list[Open]:
+        """Return the clauses that can fire, of all or from the first to before the last."""
+        return [clause for clause in self._clauses[first:last] if clause is not None]
+
+    def told(self, clause: Open) -> Open:
+        """Return a clause that also wants what its wants say of other slots of the same features."""
+        wants = dict(clause.wants)
+        for slot, states in clause.wants:
+            for other, implied in self._implied(slot, states):
+                wants[other] = wants.get(other, self.tests.every[other]) & implied
+        return clause if len(wants) == len(clause.wants) else clause._replace(wants=tuple(wants.items()))
+
+    def _implied(self, slot: int, states: States) -> list[tuple[int, States]]:
+        """Return the other slots of the same feature, and the states in which they must be.
+
+        A value above a threshold is above those of the slots below, and is not missing.
+        """
+        if slot not in self._levels:
+            return []
+        levels, missing = self._levels[slot]
+        every = self.tests.every
+        if slot == missing:
+            return [(other, 1) for other in levels] if not states & 1 else []
+        implied: list[tuple[int, States]] = []
+        place, top = levels.index(slot), (every[slot] + 1) >> 1
+        if not states & 1:
+            implied += [(other, (every[other] + 1) >> 1) for other in levels[:place]]
+            implied += [] if missing is None else [(missing, 1)]
+        if not states & top:
+            implied += [(other, 1) for other in levels[place + 1 :]]
+        return implied
+
+    def build_groups(self, groups: Sequence[Sequence[Open]]) -> Block:
+        """Return the code of groups of clauses, of each of which at most one clause fires."""
+        whole = Block(self._everything.bit_count() + _RARE, np.zeros(self._n_classes, dtype=np.int64))
+        for group in groups:
+            part = self._place(group, self._everything, dict(enumerate(self.tests.every)), 0, decides=True)
+            whole.votes += part.votes
+            whole.items += part.items
+        return whole
+
+    def _open(self, slots: Slots, number: int, clause: SlotClause) -> Open | None:
         wants: dict[int, States] = {}
         for literal in clause.literals:
             slot, states = slots.states_of(literal)
@@ -208,7 +270,7 @@ class Builder:
             sums[vote.class_] += vote.weight
         rarest_first = sorted(wants.items(), key=lambda want: (self.truth(*want).bit_count(), want))
         left = tuple(want for want in rarest_first if want[1] != self.tests.every[want[0]])
-        return _Open(left, sums, (number,))
+        return Open(left, sums, (number,))
 
     def truth(self, slot: int, states: States) -> int:
         """Return the rows in which a slot is in one of these states."""
@@ -217,7 +279,7 @@ class Builder:
             self._truths[slot, states] = reduce(or_, there, 0)
         return self._truths[slot, states]
 
-    def alone(self, clause: _Open, active: int, known: int = -1, here: States = 0) -> float:
+    def alone(self, clause: Open, active: int, known: int = -1, here: States = 0) -> float:
         """Return the instructions of a clause on its own on some rows. Its rarest part is asked first.
 
         The slot `known` is known to be in the states `here`, which let the clause fire.
@@ -233,35 +295,88 @@ class Builder:
             active &= self.truth(*want) if true is None else true
         return cost + VOTE * (active.bit_count() + _RARE)
 
-    def _place(self, clauses: Sequence[_Open], active: int, possible: dict[int, States], depth: int) -> Block:
+    def _place(
+        self,
+        clauses: Sequence[Open],
+        active: int,
+        possible: dict[int, States],
+        depth: int,
+        *,
+        decides: bool = False,
+    ) -> Block:
         block = Block(active.bit_count() + _RARE, np.zeros(self._n_classes, dtype=np.int64))
+        if decides and depth < _DEEPEST and (test := self._deciding(clauses, active, possible)) is not None:
+            block.items.append(self._share(test, clauses, active, possible, depth, decides=True))
+            return block
         level = _Level(self, clauses, active, possible)
         for clause in clauses:
             if not clause.wants:
                 block.votes += clause.votes
         while depth < _DEEPEST and (test := level.best()) is not None:
-            block.items.append(self._share(test, level.take(test), active, possible, depth))
-        alone: dict[tuple[tuple[int, States], ...], _Open] = {}
+            block.items.append(self._share(test, level.take(test), active, possible, depth, decides=decides))
+        alone: dict[tuple[tuple[int, States], ...], Open] = {}
         for one in level.left():
             same = alone.get(one.wants)
             votes = one.votes if same is None else same.votes + one.votes
-            alone[one.wants] = _Open(one.wants, votes, (*(same.clauses if same else ()), *one.clauses))
+            alone[one.wants] = Open(one.wants, votes, (*(same.clauses if same else ()), *one.clauses))
         block.items += [self._one(one, active, possible) for one in alone.values()]
         return block
 
+    def _deciding(self, clauses: Sequence[Open], active: int, possible: dict[int, States]) -> Test | None:
+        """Return a test of which each clause wants one side, None if there is none.
+
+        Best is a rare condition of all clauses, then the test that divides the rows most evenly.
+        """
+        if len(clauses) < 2:
+            return None
+        wanted: dict[int, list[States]] = defaultdict(list)
+        for clause in clauses:
+            for slot, states in clause.wants:
+                wanted[slot].append(states)
+        best: tuple[tuple[int, ...], Test] | None = None
+        for slot, of_clauses in wanted.items():
+            if len(of_clauses) < len(clauses):
+                continue
+            here, masks = possible[slot], Counter(of_clauses)
+            for test in self.tests.of_slot[slot]:
+                yes = test.states & here
+                no = here & ~test.states
+                if not yes or not no or any(one & yes and one & no for one in masks):
+                    continue
+                n_yes = sum(n for one, n in masks.items() if one & yes)
+                true, every = (active & self.truth(slot, yes)).bit_count(), active.bit_count()
+                if n_yes in (0, len(clauses)):  # all are on one side, so this test need not be asked twice
+                    order = 0, true if n_yes else every - true, 0
+                else:
+                    order = 1, abs(2 * true - every), abs(2 * n_yes - len(clauses))
+                key = *order, slot, test.states
+                if best is None or key < best[0]:
+                    best = key, test
+        return None if best is None else best[1]
+
     def _share(
-        self, test: Test, clauses: Sequence[_Open], active: int, possible: dict[int, States], depth: int
+        self,
+        test: Test,
+        clauses: Sequence[Open],
+        active: int,
+        possible: dict[int, States],
+        depth: int,
+        *,
+        decides: bool = False,
     ) -> If:
         s, here = test.slot, possible[test.slot]
         sides: list[Block] = []
         for states in (test.states & here, here & ~test.states):
             alive = [kept for clause in clauses if (kept := restricted(clause, s, states)) is not None]
-            rows = active & self.truth(s, states)
-            sides.append(self._place(alive, rows, {**possible, s: states}, depth + 1))
+            rows, known = active & self.truth(s, states), {**possible, s: states}
+            for other, implied in self._implied(s, states) if decides else ():
+                alive = [kept for clause in alive if (kept := restricted(clause, other, implied)) is not None]
+                known[other] = implied
+            sides.append(self._place(alive, rows, known, depth + 1, decides=decides))
         numbers = tuple(number for clause in clauses for number in clause.clauses)
         return If(Asked("test", test), sides[0], sides[1], 1.0, numbers)
 
-    def _one(self, clause: _Open, active: int, possible: dict[int, States]) -> If:
+    def _one(self, clause: Open, active: int, possible: dict[int, States]) -> If:
         weight, tests, asked = active.bit_count() + _RARE, 0.0, []
         for slot, states in clause.wants:
             condition = self.tests.condition(slot, states, possible[slot])
@@ -274,7 +389,7 @@ class Builder:
         return If(whole, Block(fires, clause.votes.copy()), nothing, tests / weight, clause.clauses)
 
 
-def restricted(clause: _Open, slot: int, states: States) -> _Open | None:
+def restricted(clause: Open, slot: int, states: States) -> Open | None:
     """Return what is left of a clause when a slot is known to be in these states, None if it cannot fire."""
     kept = []
     for of_slot, wanted in clause.wants:
@@ -290,7 +405,7 @@ class _Level:
     """The clauses that are placed one after the other, with what each test would save."""
 
     def __init__(
-        self, builder: Builder, clauses: Sequence[_Open], active: int, possible: dict[int, States]
+        self, builder: Builder, clauses: Sequence[Open], active: int, possible: dict[int, States]
     ) -> None:
         self._builder, self._clauses, self._active = builder, clauses, active
         self._left = {i for i, clause in enumerate(clauses) if clause.wants}
@@ -335,7 +450,7 @@ class _Level:
             return None
         return self._tests[key]
 
-    def take(self, test: Test) -> list[_Open]:
+    def take(self, test: Test) -> list[Open]:
         """Return the clauses that a test decides, which are no longer left."""
         taken = [i for i in self._users[test.slot, test.states] if i in self._left]
         self._left.difference_update(taken)
@@ -344,7 +459,7 @@ class _Level:
                 self._scores[key] -= gain
         return [self._clauses[i] for i in taken]
 
-    def left(self) -> list[_Open]:
+    def left(self) -> list[Open]:
         """Return the clauses that no test was taken for."""
         return [self._clauses[i] for i in sorted(self._left)]
 
