@@ -59,7 +59,10 @@ def test_help_folds_where_the_terminal_ends():
 def test_rows_is_one_thing_everywhere():
     """Fault N19: --rows names rows, --max-rows is a number."""
     offered = {name: options(command) for name, command in commands(get_command(app))}
-    assert [name for name, theirs in offered.items() if "--rows" in theirs] == ["ethereal export"]
+    assert [name for name, theirs in offered.items() if "--rows" in theirs] == [
+        "ethereal import",
+        "ethereal export",
+    ]
     assert {"ethereal measure", "ethereal benchmark train"} <= {
         n for n, theirs in offered.items() if "--max-rows" in theirs
     }

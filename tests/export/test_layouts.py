@@ -70,7 +70,7 @@ def test_auto_passes_over_a_layout_that_cannot_hold_the_model(monkeypatch: pytes
 
 
 def test_a_model_that_no_layout_holds_is_refused_with_the_remedy() -> None:
-    model = random_model(1)[0].with_clauses([0], [0, 1], [[40_000, 0, 0]])
+    model = random_model(1)[0].with_clauses([0], [0, 1], [[1 << 25, 0, 0]])
     with pytest.raises(NotSupported, match=r"layout compact.*\b32767\b"):
         choose(model)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from ethereal.model.calibration import vote_scale
 from ethereal.trees import clauses
 from ethereal.trees.clauses import model_of
 from ethereal.trees.plain import Ensemble, Tree
@@ -79,3 +80,22 @@ def test_a_feature_is_a_number_or_a_category():
     )
     with pytest.raises(ValueError, match=r"feature 0 is tested as a number and as a category"):
         model_of(Ensemble([number, category], np.array([0, 1]), 1))
+
+
+def test_the_page_of_trees_says_what_they_are():
+    from ethereal.runs.report.page import Report, render
+
+    ensemble = random_ensemble(2)
+    rows = float32_rows(ensemble, 30, 2)
+    model = model_of(ensemble, rows)
+    page = render(Report("t", "", model, rows, model.predict(rows)))
+    assert "Tree ensemble" in page
+    assert "Tsetlin" not in page
+
+
+def test_the_scale_of_wide_votes_is_found_around_what_is_expected():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(4000, 3)) * 2
+    codes = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)  # drawn with these logits
+    scale = vote_scale((logits * 20_000).astype(np.int32), codes, 1 / 12_000)
+    assert 0.9 < scale * 20_000 < 1.1

@@ -84,12 +84,19 @@ def render(report: Report) -> str:
     data = json.dumps(_payload(report), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     page = text["page.html"]
-    for mark, content in (("{{css}}", text["page.css"]), ("{{js}}", script), ("{{data}}", data)):
+    parts = ("{{kind}}", _KINDS[report.model.kind]), ("{{css}}", text["page.css"]), ("{{js}}", script)
+    for mark, content in (*parts, ("{{data}}", data)):
         before, after = page.split(mark)
         page = before + content + after
     return page
 
 
+_KINDS = {
+    "Tsetlin machine": "<dt>Tsetlin machine</dt><dd>The kind of model. It learns rules, and the rules vote "
+    "for classes and against them.</dd>",
+    "tree ensemble": "<dt>Tree ensemble</dt><dd>What the rules come from. The way to each leaf of a tree is "
+    "a rule, and the rules vote for classes and against them.</dd>",
+}
 _PARTS = ("page.html", "page.css", "live.js", "charts.js", "page.js")
 
 

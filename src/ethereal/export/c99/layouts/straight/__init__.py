@@ -168,7 +168,7 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         ways.append(_Way.of([builder.build(*of_part) for of_part in pairwise(ends)], slots, shares))
     if per_group >= _WORTH_GROUPS:
         ways.append(_Way.of([builder.build_groups(of_part) for of_part in groups], slots, shares))
-    parts, fields, costs = min(ways, key=_Way.price)
+    parts, fields, costs = ways[-1] if all(ways[-1].is_cheaper(way) for way in ways[:-1]) else ways[0]
 
     def write(out: Tables) -> None:
         for part in parts:
@@ -193,9 +193,10 @@ class _Way(NamedTuple):
             move_votes(part, fields)
         return _Way(parts, fields, Estimator(slots, fields).costs(parts, shares))
 
-    def price(self) -> float:
-        """Return what is least where a tenth of the bytes is worth a tenth of the instructions."""
-        return self.costs.instructions * self.costs.code_bytes
+    def is_cheaper(self, other: _Way) -> bool:
+        """Return whether this way takes neither more instructions nor more bytes."""
+        less = self.costs.instructions <= other.costs.instructions
+        return less and self.costs.code_bytes <= other.costs.code_bytes
 
 
 def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:
