@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from ethereal import export
 from ethereal.base.splits import hold_out
 from ethereal.chips.targets import find_target
 from ethereal.device.baselines import exported_vote, forest_program
@@ -207,15 +208,13 @@ def record(path, seed):
         except BudgetError:
             yield base | {"method": method, "bound": [kind, bound], "accuracy": None}
             continue
-        model = board.point.model
-        if id(model) not in answered:
-            from ethereal import export
-
-            form = board.point.footprint
+        model, form = board.point.model, board.point.footprint
+        which = id(model), form.layout, form.clause_bytes  # one model may be exported in several forms
+        if which not in answered:
             made = export.choose(model, target=TARGET, layout=form.layout, clause_bytes=form.clause_bytes)
             program = on_rows(made, X_test)
-            answered[id(model)] = (model.classes[program.expected], *executed(program, X_test), model)
-        answers, flash, instructions, _ = answered[id(model)]
+            answered[which] = (model.classes[program.expected], *executed(program, X_test), model)
+        answers, flash, instructions, _ = answered[which]
         yield line(method, [kind, bound], answers, flash, instructions, way=str(board.way),
                    expected=board.point.accuracy)  # fmt: skip
     filled = [np.where(np.isnan(one), np.nanmedian(X, axis=0), one) for one in (X, X_test)]
