@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Protocol
 
 from ethereal_bounds import riscv, thumb
-from ethereal_bounds.instruction import ALWAYS, SP, Instruction, Unbounded
+from ethereal_bounds.instruction import ALWAYS, LINK, SP, Instruction, Unbounded
 from ethereal_bounds.values import MASK, Value, compute, signed
 
 _PC = 15
@@ -281,6 +281,12 @@ class Function:
         self._depths = self._find_depths()
         self.spots = spots(self.blocks, entry)
         self._relevant: dict[int, dict[int, frozenset[Place]]] = {}
+
+    @cached_property
+    def takes_bits_of_link(self) -> bool:
+        """Whether it looks for the highest bit of a word in the link register, as a loop over bits does."""
+        steps = (step for block in self.blocks.values() for _, step in block.steps)
+        return any(step.name == "clz" and step.operands[0].register == LINK for step in steps)
 
     def _find_blocks(self) -> None:
         ends: dict[int, list[int]] = {}  # of the instructions that end a block, where they lead

@@ -180,7 +180,7 @@ class Paths:
         for place in sorted(places, key=str):
             if isinstance(place, int):
                 value = state.registers[place]
-                if place == LINK and not isinstance(value, int):
+                if place == LINK and not isinstance(value, int) and not function.takes_bits_of_link:
                     value = UNKNOWN  # it seldom counts rounds, and bits in it would part too many ways
             else:
                 sp = state.registers[SP]

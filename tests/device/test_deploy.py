@@ -24,6 +24,8 @@ from ethereal.device import deploy as repl
 from ethereal.device.deploy import BoardError, deploy
 from ethereal.export.mpy import n_golden
 from ethereal_study.micropython import Interpreter, InterpreterMissingError
+from random_models import number_model
+from thinned import few
 from windows import hard_windows, model_of
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -141,6 +143,14 @@ def test_models_of_windows_that_may_not_answer(kind, monkeypatch):
     model = model_of(front_end, windows, n_clauses=9).with_unknown(4)
     with node_board(monkeypatch, *([kind] if kind else [])) as port:
         done = deploy(model, port, code="plain")
+    assert (done.wrong, done.is_stored) == (0, not kind)
+
+
+@pytest.mark.parametrize("kind", few(["", "ro"]))
+def test_a_model_whose_answer_is_a_number(kind, monkeypatch):
+    model, _ = number_model(21)
+    with node_board(monkeypatch, *([kind] if kind else [])) as port:
+        done = deploy(model, port)
     assert (done.wrong, done.is_stored) == (0, not kind)
 
 

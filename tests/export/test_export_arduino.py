@@ -17,10 +17,10 @@ from ethereal import export
 from ethereal.cli import app
 from ethereal.device import TARGETS, compile_elf, measure
 from ethereal.device.emulator import EmulatedBoard, EmulatedCore
-from random_models import random_model
+from random_models import number_model, random_model
 from says import says
 from thinned import few
-from windows import everything, hard_windows, model_of
+from windows import everything, hard_windows, model_of, number_of_windows
 
 SHIM = Path(__file__).parents[1] / "support" / "arduino"
 WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
@@ -76,6 +76,29 @@ def test_sketches_run(tmp_path, layout, input, encoding):
     said = [line.split(" in ")[0] for line in done.stdout.splitlines()]
     values = rows if encoding is None else np.array([[float(f"{x:g}") for x in row] for row in rows])
     assert said == [str(label) for label in model.predict(values)]
+
+
+@pytest.mark.parametrize("of_windows", few([False, True]))
+def test_sketches_estimate_numbers(tmp_path, of_windows):
+    model, rows = number_of_windows() if of_windows else number_model(3)
+    rows = rows[:6] if of_windows else rows[:20]
+    library = export.arduino(model, tmp_path / "toy", name="toy", rows=rows)
+    done = subprocess.run([sketch(library, "SelfTest", tmp_path)], capture_output=True, text=True, input="")
+    assert re.fullmatch(r"0 failures in \d+ us\n", done.stdout)
+    lines = "".join(",".join(f"{float(x):g}" for x in row) + "\n" for row in rows.reshape(-1, rows.shape[-1]))
+    done = subprocess.run(
+        [sketch(library, "Estimate", tmp_path)], capture_output=True, text=True, input=lines
+    )
+    told = [line.split(" in ")[0] for line in done.stdout.splitlines()]
+    if of_windows:
+        expected = model.predict(model.front_end.windows(rows.reshape(-1, rows.shape[-1])))
+    else:
+        expected = model.predict(np.array([[float(f"{x:g}") for x in row] for row in rows]))
+    assert told == [f"{value:.1f}" for value in expected]
+    described = json.loads((library / "library.json").read_text())
+    assert all(
+        (library / each["base"] / file).exists() for each in described["examples"] for file in each["files"]
+    )
 
 
 TIMED = """

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from browsers import chromium, opening
 from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures, datasets
 from ethereal.runs.report import Report, render
 from ethereal.runs.sensor import shown_windows
+from random_models import number_model
 from thinned import few
 from windows import hard_windows, model_of
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(2)>",
@@ -28,40 +26,21 @@ HOSTILE = [
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None:
-        if os.environ.get("CI"):
-            pytest.fail("no Chromium: `make system` installs it")
-        pytest.skip("no Chromium on this machine; `make system` installs it where it may")
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
+    with chromium() as started:
+        yield started
 
 
 @pytest.fixture
 def open_page(browser, tmp_path):
     """Opens a report; fails when anything goes wrong in the page or it asks for anything from elsewhere."""
-    contexts, troubles = [], []
+    with opening(browser) as opener:
 
-    def opener(report, **options):
-        path = tmp_path / "report.html"
-        path.write_text(render(report), encoding="utf-8")
-        context = browser.new_context(**options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda m: troubles.append(m.text) if m.type in ("error", "warning") else None)
-        page.on("pageerror", lambda e: troubles.append(str(e)))
-        page.on("dialog", lambda d: (troubles.append(f"dialog {d.message}"), d.dismiss()))
-        page.on("request", lambda r: None if r.url.startswith("file:") else troubles.append(r.url))
-        page.goto(path.as_uri())
-        return page
+        def open_report(report, **options):
+            path = tmp_path / "report.html"
+            path.write_text(render(report), encoding="utf-8")
+            return opener(path, **options)
 
-    yield opener
-    for context in contexts:
-        context.close()
-    assert troubles == []
+        yield open_report
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +79,34 @@ def digits_report():
 def live_answers(page, X):
     rows = [[None if np.isnan(v) else float(v) for v in row] for row in np.asarray(X, dtype=float)]
     return page.evaluate("rows => rows.map(row => ethereal.classSums(row))", rows)
+
+
+def test_a_number_is_shown_with_the_bits_of_python(open_page):
+    """Its unit is in the page, what pushes it up and down too, and nothing speaks of classes."""
+    model, X = number_model(21, feature_names=["<b>load</b>", *"abcde"])
+    number = model.output
+    report = Report("a gauge", "", model, X, model.predict(X) + 1)
+    page = open_page(report)
+    np.testing.assert_array_equal(live_answers(page, X), model.class_sums(X))
+    predicted = page.evaluate("rows => rows.map(row => ethereal.predict(row))", X.tolist())
+    assert np.array(predicted, dtype=np.float32).tobytes() == model.predict(X).tobytes()
+    assert predicted == model.predict(X).astype(float).tolist()
+    first = model.predict(X[:1])[0]
+    text = page.inner_text("#verdict")
+    assert text.startswith(f"temperature: {first:.1f} degC, nine times of ten between {first - 1.5:.1f} degC")
+    assert text.endswith(f"(true: {first + 1:.1f} degC)")
+    why = model.explain(X[0])
+    shown = page.locator("#fired tr").all_inner_texts()
+    assert len(shown) == len(why.up) + len(why.down)
+    assert shown[0].split("\t")[0] == number.amount(why.up[0][0])
+    sums = page.locator("#votes .number").all_inner_texts()
+    assert sums[0] == number.amount(sum(vote for vote, _ in why.up))
+    assert sums[1].replace("−", "-") == number.amount(sum(vote for vote, _ in why.down))
+    assert not page.locator("#confusion").is_visible()
+    assert not page.locator("#filter-class").is_visible()
+    assert "+" in page.inner_text("#clause-rows")
+    live = page.inner_text("#live") if page.locator("#live").count() else page.inner_text("main")
+    assert "class" not in live.lower()
 
 
 def test_live_model_agrees_with_python(open_page, digits_report):
@@ -378,7 +385,7 @@ def test_a_window_is_drawn_with_what_decided_it(open_page):
         assert page.locator("#teaching-table").inner_text().split()[-1] == "(2.0)"
         assert page.locator("#unknown-chart circle").count() == 3
         answers = page.evaluate("data.rows.map(r => ethereal.predict(r.x))")
-        expected = model.output.indices(model.class_sums(windows))
+        expected = model.output.codes(model.class_sums(windows))
         assert answers == expected[: len(answers)].tolist()
         assert model.n_classes in answers
     assert not page.locator("#kernels").is_visible()

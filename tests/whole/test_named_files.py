@@ -15,7 +15,7 @@ COMMENTED = re.compile(rf"#.*\.(?:{ENDINGS})")
 # Files that the package writes, or that its users have.
 WRITTEN = {
     *("ethereal_tm.py", "ethereal_check.py", "m.py", "tiny.py", "main.py", "zephyr/module.yml"),
-    *("study/frontier-goals.md",),
+    *("study/frontier-goals.md", "idf.py"),
 }
 EVERYWHERE = [
     path

@@ -22,7 +22,8 @@ def option(default: Any, help: str, *flags: str, kind: Any = None) -> Any:
     help
         What the command's help says of it.
     flags
-        Names on the command line. Without any, the field's name with dashes is used.
+        Names on the command line, of which messages use the last. Without any, it is the field's name with
+        dashes.
     kind
         Type on the command line where it differs from the field's, such as `str` for a size like "8k".
     """
@@ -60,7 +61,7 @@ def flags_of(*kinds: type) -> dict[str, Flags]:
     flags = {}
     for each in (each for kind in kinds for each in fields(kind) if "help" in each.metadata):
         usual = f"--{each.name.replace('_', '-')}"
-        yes, _, no = next(iter(each.metadata["flags"]), usual).partition("/")
+        yes, _, no = (usual, *each.metadata["flags"])[-1].partition("/")
         flags[each.name] = (yes, no)
     return flags
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from ethereal.chips.targets import find_target
+
 # What the native counter counts, in its order (native/block_counter.hpp).
 KINDS = ("instructions", "loads", "loads_in_line", "stores", "words", "multiplies", "divides", "far_jumps",
          "jumps")  # fmt: skip
@@ -70,6 +72,6 @@ def estimate_cycles(target: str, mix: Mapping[str, float], wait_states: int = 0)
     >>> estimate_cycles("cortex-m0plus", mix), estimate_cycles("cortex-m0plus", mix, wait_states=2)
     (13, 19)
     """
-    table, waits = TABLES[target], wait_states * (mix["jumps"] + mix["loads"])
+    table, waits = TABLES[find_target(target).core], wait_states * (mix["jumps"] + mix["loads"])
     more = sum(mix[kind] * int(getattr(table, kind)) for kind in _PRICED)
     return mix["instructions"] + more + waits

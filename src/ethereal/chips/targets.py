@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+from ethereal.chips.boards import BOARDS, OTHERS, Board
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,16 @@ class Target:
     start: Room = Room(768, 0)  # that vectors and start-up code of any program take
     # That Arduino's boot loader, its core and a sketch that prints take. It is assumed for cores of 32 bits.
     arduino: Room = Room(24 << 10, 6 << 10)
+    board_of: str = ""  # name of its core, where this is a board
+
+    @property
+    def core(self) -> str:
+        """Name of the core, which the target of a board has too.
+
+        >>> find_target("nucleo-f446re").core
+        'cortex-m4'
+        """
+        return self.board_of or self.name
 
     def memory_left(self, platform: str = "") -> Room:
         """Return what is left for a model and its stack, on its own or with Arduino's core.
@@ -79,17 +91,51 @@ TARGETS: dict[str, Target] = {
 
 
 def find_target(name: str) -> Target:
-    """Return the target of that name. `m7` is short for `cortex-m7`.
+    """Return the target of that name, a core or a board. `m7` is short for `cortex-m7`.
 
-    >>> find_target("m7").chip
-    'STM32F746NG'
+    >>> find_target("m7").chip, find_target("pico").chip
+    ('STM32F746NG', 'RP2040')
     """
+    if name in BOARDS:
+        return target_of(BOARDS[name])
+    if name in OTHERS:
+        why = f"{name} has {OTHERS[name]}, which cannot be measured here"
+        raise ValueError(
+            f"{why}. The exported C runs on it too. Leave the target out, or name a similar board."
+        )
     full = name if name in TARGETS else f"cortex-{name}"
     if full not in TARGETS:
-        near = difflib.get_close_matches(full, TARGETS, n=1) or difflib.get_close_matches(name, TARGETS, n=1)
+        known = [*TARGETS, *BOARDS]
+        near = difflib.get_close_matches(full, known, n=1) or difflib.get_close_matches(name, known, n=1)
         hint = f"Did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown target {name!r}. {hint}Targets are {', '.join(TARGETS)}.")
+        more = "`ethereal boards` lists boards."
+        raise ValueError(f"unknown target {name!r}. {hint}Targets are {', '.join(TARGETS)}. {more}")
     return TARGETS[full]
+
+
+def target_of(board: Board) -> Target:
+    """Return a board as a target: its core with the memory and the clock of the board.
+
+    The power is that of the core's usual chip, in proportion to the clock.
+    """
+    core, clock = TARGETS[board.core], 1e6 * board.clock_mhz
+    return replace(
+        core,
+        name=board.name,
+        board_of=core.name,
+        chip=board.chip,
+        flash_bytes=board.flash << 10,
+        ram_bytes=board.ram << 10,
+        clock_hz=clock,
+        watts=core.watts * clock / core.clock_hz,
+        zig_cpu=board.zig_cpu or core.zig_cpu,
+        start=_taken(board.start, core.start),
+        arduino=_taken(board.arduino, core.arduino),
+    )
+
+
+def _taken(kib: tuple[int, int] | None, usual: Room) -> Room:
+    return usual if kib is None else Room(1024 * kib[0], 1024 * kib[1])
 
 
 def find_core(name: str) -> Target:

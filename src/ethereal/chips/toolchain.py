@@ -72,6 +72,8 @@ SECTIONS {{
 FLAGS = ("-std=c99", "-g", "-ffreestanding", "-nostdlib", "-fomit-frame-pointer", "-ffunction-sections",
          "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")  # fmt: skip
 
+_ROUTINES = {"zig": "-lcompiler_rt", "gcc": "-lgcc", "avr": "-lm"}
+
 
 class CompileError(RuntimeError):
     """The compiler failed. The message is its output."""
@@ -79,10 +81,11 @@ class CompileError(RuntimeError):
 
 def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str], *, optimize: str = "-O2",
                 compiler: Compiler = "zig", linker_script: str | None = None,
-                flags: Iterable[str] = ()) -> Elf:  # fmt: skip
+                flags: Iterable[str] = (), with_floats: bool = False) -> Elf:  # fmt: skip
     """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
 
-    The result is kept under the hash of all inputs, so the same program is compiled once.
+    The result is kept under the hash of all inputs, so the same program is compiled once. `with_floats` links
+    the compiler's routines for cores without floating point.
 
     >>> from ethereal.device import TARGETS
     >>> code = "int answer(void); int answer(void) { return 42; }"
@@ -99,17 +102,50 @@ def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str]
     options = [*own_flags, optimize, *FLAGS, *flags]
     # Not where the compiler lies: the same version gives the same program in every environment.
     everything = (options, sorted(sources.items()), _version(driver[0]))
-    key = _hash(everything, script)
+    routines = [_ROUTINES["avr" if target.isa == "avr" else compiler]] if with_floats else []
+    key = _hash(everything, script, *routines)
     kept = cache_folder() / "elf" / f"{key}.elf"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
             objects = _objects([*driver, *options], sources, _hash(everything), Path(folder))
             write_scratch(Path(folder) / "link.ld", script)
-            linked = [*objects, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
+            linked = [*objects, *routines, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
             _run([*driver, *options, *linked], Path(folder))
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(kept, (Path(folder) / "program.elf").read_bytes(), is_cache=True)
     return Elf(kept.read_bytes())
+
+
+# A browser has no libc either. Bulk memory gives it memset and memcpy, and all browsers have it.
+_WASM = ("-target", "wasm32-freestanding", "-mbulk-memory", "-fno-sanitize=all", "-Os", "-std=c99",
+         "-ffreestanding", "-nostdlib", "-Wl,--no-entry", "-Wl,--strip-all")  # fmt: skip
+
+
+def compile_wasm(sources: Mapping[str, str], exports: Iterable[str], *, stack: int) -> bytes:
+    """Compile C `sources` to a WebAssembly module that imports nothing and exports these symbols.
+
+    `stack` is in bytes. The result is kept under the hash of all inputs.
+
+    >>> code = "int answer(void); int answer(void) { return 42; }"
+    >>> compile_wasm({"a.c": code}, ["answer"], stack=1024)[:4]
+    b'\\x00asm'
+    """
+    options = [
+        *_WASM,
+        *(f"-Wl,--export={name}" for name in exports),
+        f"-Wl,-z,stack-size={-(-stack // 16) * 16}",
+    ]
+    driver = _zig("Compiling for a browser")
+    kept = cache_folder() / "wasm" / f"{_hash(options, sorted(sources.items()), _version(driver[0]))}.wasm"
+    if not kept.exists():
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in sources.items():
+                write_scratch(Path(folder) / name, text)
+            files = [name for name in sources if name.endswith(".c")]
+            _run([*driver, *options, "-I.", *files, "-o", "program.wasm"], Path(folder))
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_bytes(kept, (Path(folder) / "program.wasm").read_bytes(), is_cache=True)
+    return kept.read_bytes()
 
 
 def _hash(*everything: object) -> str:
@@ -168,13 +204,19 @@ def _driver(compiler: Compiler, target: Target) -> tuple[list[str], list[str]]:
         return ["arm-none-eabi-gcc"], list(target.gcc_flags)
     if compiler != "zig":
         raise ValueError(f"compiler is {compiler!r}. It must be 'zig' or 'gcc'.")
+    flags = ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
+    return _zig("Compiling for a device"), flags
+
+
+def _zig(purpose: str) -> list[str]:
+    """Return how zig's C compiler is started. `purpose` says what lacks it, as the start of a sentence."""
     package = importlib.util.find_spec("ziglang")
     if package is None:
-        raise ModuleNotFoundError(lacks("Compiling for a device", "ziglang", "device"))
+        raise ModuleNotFoundError(lacks(purpose, "ziglang", "device"))
     # The wheel's program itself, where it lies as expected: `python -m ziglang` only starts it.
     program = Path(package.origin or "").with_name("zig.exe" if os.name == "nt" else "zig")
     start = [str(program)] if program.is_file() else [sys.executable, "-m", "ziglang"]
-    return [*start, "cc"], ["-target", target.zig_target, f"-mcpu={target.zig_cpu}", "-fno-sanitize=all"]
+    return [*start, "cc"]
 
 
 @functools.cache

@@ -41,6 +41,7 @@ COMMANDS = {
         "export": "Write a model as code for a board: a C99 library, a complete project, or a package.",
         "measure": "Compile a model for a core, execute it on rows, and count instructions, flash, RAM and "
         "stack.",
+        "boards": "List the cores and boards that --target and --board take: chip, clock, flash and RAM.",
         "deploy": "Copy a model to a board that runs MicroPython, run its self-test there, and measure time "
         "and heap.",
         "capture": "Record what a board prints, a line of comma separated integers per sample.",
@@ -79,7 +80,7 @@ _PANELS = {
     'Answers "unknown", and novelty': "unknown answered novelty",
     "Search": "trials seconds folds max_clauses storage random_state study",
     "Learning on the board": "learn learn_rows guard margin people",
-    "The exported files": "name with_names single_header force majority code floats mpy rows",
+    "The exported files": "name with_names single_header force majority code floats mpy image rows",
     "How it is measured": "compiler optimize worst clock wait_states watts max_rows redress words counts "
     "lenient",
     "Threads and other machines": "jobs dask workers tls_ca tls_cert tls_key",

@@ -30,17 +30,18 @@ if TYPE_CHECKING:
 
 _EXECUTED = 64  # rows that an exported program is executed on
 _LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
-PACKAGES = ("micropython",)  # functions of `ethereal.export` that do not write C
+PACKAGES = ("micropython", "web")  # functions of `ethereal.export` that do not write C
 FORMS = tuple(sorted([*PACKAGES, *(name.replace("_", "-") for name in PROJECTS)]))
 
 
 @dataclass(frozen=True)
 class Package:
-    """Keywords of `ethereal.export.micropython` beside those that all exports have."""
+    """Keywords of `ethereal.export.micropython` and `web` beside those that all exports have."""
 
     code: str = option("plain", "MicroPython: plain, or viper for boards that have its emitter.")
     floats: str = option("float64", "MicroPython: float64 or float32 thresholds.")
     mpy: str | None = option(None, "MicroPython: also compile, bytecode or an architecture.")
+    image: str | None = option(None, "Web: height and width of rows that are images, such as 28x28.")
 
 
 @app.command()
@@ -53,7 +54,10 @@ def export(
     reading: RowsOptions,
     to: Annotated[str, typer.Option(help=f"What to write: {', '.join(FORMS)}.")] = "c",
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder to write. Default: named after the model.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder to write, or for web an .html file. Default: named after the model."
+        ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Prefix of all names. Default: made of the model's file name.")
@@ -84,14 +88,14 @@ def export(
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
-        is_module = to in PACKAGES
+        is_module = to == PACKAGES[0]
         what = "be the name of a module" if is_module else "begin names in C"
         prefix = _identifier(name or model.stem, is_module)
         if name is not None and prefix != name:
             raise ValueError(f"--name is {name!r}, which cannot {what}. Say --name {prefix}")
         given["name"] = prefix
         path, takes = _written(machine, to, out or Path(f"{model.stem}-{to}"), given, executed)
-        files = written_files(path)
+        files = written_files(path) if path.is_dir() else [path.name]
     if name is None and prefix != model.stem:
         say(
             f"note: {model.stem!r} cannot {what}, so it is {prefix!r}. Choose another with --name NAME",
@@ -177,7 +181,7 @@ def _written(
     board = to.replace("-", "_")
     program = project_program(model, board, **given)
     takes = _takes(model, program, rows)
-    return write_project(program, folder, board), takes
+    return write_project(program, folder, board, takes), takes
 
 
 def _takes(model: Model, program: Program, rows: NDArray[Any] | None) -> dict[str, Any]:
@@ -227,7 +231,7 @@ def _told(takes: dict[str, Any]) -> str:
     worst = f"{takes['instructions_max']:,} at most, " if "instructions_max" in takes else ""
     how = f"measured on {takes['executed']}" if takes["measured"] else f"estimated: {takes['why']}"
     counted = takes.get("counted", "instructions")
-    article = "an" if takes["target"].startswith("a") else "a"
+    article = "an" if takes["target"].startswith(("a", "e")) else "a"
     time = ""
     if takes["measured"]:
         time = f", about {seconds_text(takes['seconds'])} at {takes['clock_hz'] / 1e6:g} MHz"

@@ -274,7 +274,7 @@ def _subject(
                 y = data.y if data.test is None else data.y_test
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
-    accuracy = None if X is None or y is None else _accuracy(machine, X, y)
+    accuracy = None if X is None or y is None or machine.is_number else _accuracy(machine, X, y)
     return _Subject(name, machine, X, accuracy, typical)
 
 

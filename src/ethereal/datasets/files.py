@@ -252,6 +252,27 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
     return np.asarray(unique[codes])
 
 
+def numbers_from(values: ArrayLike) -> NDArray[np.float64]:
+    """Return labels as numbers, also those that a table holds as texts.
+
+    >>> numbers_from(["1", "1.0", "20"])
+    array([ 1.,  1., 20.])
+    """
+    array = np.asarray(values)
+    try:
+        return array.astype(np.float64)
+    except (ValueError, TypeError):
+        for i, value in enumerate(array.tolist()):
+            try:
+                float(value)
+            except (ValueError, TypeError):
+                raise TableError(
+                    f"label {i + 1} is {value!r}, but the answer of the model is a number. Give the "
+                    "column that holds the numbers as label=."
+                ) from None
+        raise
+
+
 def _numbered_texts(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
     """Return the different texts of objects, ascending, and the number of each object's text.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError, shape_of
 from ethereal.datasets import catalogue
-from ethereal.datasets.files import TableOfRows, labels_from, read_table, texts_of
+from ethereal.datasets.files import TableOfRows, labels_from, numbers_from, read_table, texts_of
 from ethereal.datasets.options import SourceOptions, TableOptions
 from ethereal.datasets.recordings import read_recordings, windows_for
 from ethereal.datasets.rows import Rows
@@ -46,6 +46,10 @@ class Model(Protocol):
     @property
     def feature_map(self) -> FeatureMap:
         """What each Boolean says, and the names of categories."""
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it answers with a number, and has no classes."""
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -106,6 +110,8 @@ def is_in_memory(source: str) -> bool:
 
 def _are_classes(y: NDArray[Any], model: Model) -> bool:
     """Whether labels are those of a model. A folder of recordings may be named after something else."""
+    if model.is_number:
+        return y.dtype.kind in "iuf"
     return set(map(str, np.unique(y).tolist())) <= set(map(str, model.classes.tolist()))
 
 
@@ -119,8 +125,8 @@ def _of_table(opened: OpenRows, model: Model, options: TableOptions) -> Rows:
         there = ~is_missing(groups)
     if labels is not None:
         there &= ~is_missing(labels)
-        y = labels_from(labels[there])
-        if model.classes.dtype.kind == "U":  # labels such as 0.5 are texts in a model
+        y = numbers_from(labels[there]) if model.is_number else labels_from(labels[there])
+        if not model.is_number and model.classes.dtype.kind == "U":  # labels such as 0.5 are texts in a model
             y = y.astype(str)
     groups = None if groups is None else groups[there].astype(str)
     return Rows(X if there.all() else X[there], y, groups=groups, name=table.path.stem)

@@ -2,7 +2,8 @@
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
 and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. `micropython` writes a
-MicroPython package. docs/guide/board.md says how to use them, lab/notes/device.md what the layouts cost.
+MicroPython package, and `web` a page in which the C runs. docs/guide/board.md says how to use them,
+lab/notes/device.md what the layouts cost.
 
 Names are loaded at their first use, so that a command knows its options quickly.
 """
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ethereal.export.c99.program import Program, make_program
     from ethereal.export.mpy import micropython
     from ethereal.export.options import ExportOptions
+    from ethereal.export.page.web import web
     from ethereal.export.projects.writer import arduino, c, project, stm32f746g_disco, zephyr
 
 __all__ = [
@@ -36,6 +38,7 @@ __all__ = [
     "micropython",
     "project",
     "stm32f746g_disco",
+    "web",
     "write_folder",
     "zephyr",
 ]
@@ -50,6 +53,7 @@ __getattr__ = loader(
         "mpy": "micropython",
         "c99.device_rows": "NUMBER_TYPES",
         "options": "ExportOptions",
+        "page.web": "web",
         "projects.writer": "arduino c project stm32f746g_disco write_folder zephyr",
     },
 )

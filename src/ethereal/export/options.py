@@ -32,7 +32,12 @@ class ProgramOptions:
     flash: int | None = option(
         None, "Flash the model may take, such as 8k. Default: that of the target's chip.", kind=str | None
     )
-    target: str = option(DEFAULT_TARGET, f"Core whose chip counts: {', '.join(TARGETS)}. m7 is cortex-m7.")
+    target: str = option(
+        DEFAULT_TARGET,
+        f"Core or board that counts: {', '.join(TARGETS)}, m7 for cortex-m7, or one of `ethereal boards`.",
+        "--board",
+        "--target",
+    )
     clause_bytes: int | None = option(None, "Bytes for the clauses in layout fast, 0 for as few as possible.")
     early: float = option(
         0.0,
@@ -66,8 +71,8 @@ class ExportOptions(LearnOptions, ProgramOptions):
         fit, `ModelTooLarge` names the excess and the layouts that fit. With None, the limit is the flash of
         the target's chip.
     target
-        Core whose chip counts: "cortex-m7" and the others of `ethereal.device.TARGETS`. The C is the same for
-        every core.
+        Core whose chip counts: "cortex-m7" and the others of `ethereal.device.TARGETS`, or a board of
+        `ethereal.chips.boards.BOARDS`, such as "pico". The C is the same for every core.
     clause_bytes
         Bytes for the clauses in the layout "fast", tables and code, instead of what `flash` leaves. 0 takes
         as few as possible. With None, tables that take twice the bytes must save 30 % of the instructions.

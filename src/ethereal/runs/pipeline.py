@@ -221,7 +221,7 @@ def _calibrate(
         return alone(learned, sources, partial(train, *learned), chosen.point.price, others, seed)
 
     made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
-    there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes
+    there = made.output.codes(made.class_sums(rows.X_test)) < made.n_classes
     right = made.predict(rows.X_test)[there] == rows.y_test[there]
     test = Answered(float(right.mean()) if len(right) else None, float(there.mean()))
     return made, Unknown(**vars(calibration), test=test)

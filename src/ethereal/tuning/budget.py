@@ -60,7 +60,7 @@ class Budget:
     instructions: float = option(None, "Instructions per row: 20k.", kind=str | None)
     # A bound that holds for every row, not only for those tried: lab/notes/worst-case.md.
     worst_instructions: float = option(None, "Instructions that no row may exceed: 20k.", kind=str | None)
-    target: str = option("cortex-m7", "Core of the board.")
+    target: str = option("cortex-m7", "Core, or name of the board.", "--board", "--target")
 
     def __post_init__(self) -> None:
         """Turn texts into numbers."""

@@ -23,6 +23,7 @@ class Port {
     void print(char sign) { std::printf("%c", sign); }
     void print(int number) { std::printf("%d", number); }
     void print(unsigned long number) { std::printf("%lu", number); }
+    void print(float number, int digits) { std::printf("%.*f", digits, static_cast<double>(number)); }
     void println(const char *text) { std::printf("%s\n", text); }
 
   private:

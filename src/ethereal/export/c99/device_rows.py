@@ -409,7 +409,12 @@ class Cells:
 
 
 def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
-    """Return the class of every different row, or None if that takes more than `most_bytes`."""
+    """Return the class of every different row, or None if that takes more than `most_bytes`.
+
+    There is none for a number, which has more answers than a few bits hold.
+    """
+    if slots.model.output.kind == "number":
+        return None
     n_states = [slot.n_states for slot in slots.slots]
     n_cells = math.prod(n_states)
     class_bits = max(1, (slots.model.output.n_answers - 1).bit_length())
@@ -425,7 +430,7 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
         for vote in clause.votes:
             sums[fires, vote.class_] += vote.weight
     per_byte = 8 // bits
-    classes = np.pad(slots.model.output.indices(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
+    classes = np.pad(slots.model.output.codes(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
     return Cells((classes << (bits * np.arange(per_byte))).sum(axis=1).astype(np.uint8), bits)
 
 

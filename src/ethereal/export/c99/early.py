@@ -22,6 +22,7 @@ from ethereal.export.c99.layouts.straight.tree import Builder, make_fields, move
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.engine import input_matrix
+from ethereal.model.needs import NotSupported
 from ethereal.model.output import checks_of, leads
 
 _MOST_ROWS = 20_000
@@ -63,6 +64,8 @@ def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, i
     check_number("loss", loss, 1e-6, 0.5)
     if model.early:
         raise ValueError("The model has early answers already. Use the model that they were added to.")
+    if model.is_number:
+        raise NotSupported("A number has no early answers, because it needs the votes of all clauses.")
     if model.output.kind != "classes":
         raise ValueError(
             "The model may answer unknown, for which it looks at all votes. Early answers are for models "
@@ -132,7 +135,7 @@ class _Trial:
         order = np.argsort([-one / cost for one, cost in zip(spread, costs, strict=True)], kind="stable")
         always = sorted(set(range(model.n_clauses)) - {i for group in groups for i in group})
         self._order = always + [i for g in order for i in groups[g]]
-        winners = model.output.indices(fires.astype(np.float32) @ weights)
+        winners = model.output.codes(fires.astype(np.float32) @ weights)
         self._places: list[_Place] = []
         sums = fires[:, always].astype(np.float32) @ weights[always]
         n_clauses, spent, wanted = len(always), 0.0, list(_PLACES)
@@ -141,7 +144,7 @@ class _Trial:
             n_clauses += len(groups[g])
             spent += costs[g]
             if wanted and spent >= wanted[0] * sum(costs):
-                is_wrong = model.output.indices(sums) != winners
+                is_wrong = model.output.codes(sums) != winners
                 self._places.append(_Place(n_clauses, spent, leads(sums), is_wrong))
                 wanted = [place for place in wanted if spent < place * sum(costs)]
 

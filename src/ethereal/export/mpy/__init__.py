@@ -7,6 +7,7 @@ import re
 import struct
 import subprocess
 import tempfile
+import zlib
 from json import dumps
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -21,14 +22,16 @@ from ethereal.base.options import refuse, split_kwargs
 from ethereal.base.package import lacks
 from ethereal.export.c99.ctext import filled, read
 from ethereal.export.c99.parts.windows import windows_for
+from ethereal.export.description import described
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables, packed_votes
 from ethereal.export.names import check_module_name, code_span
-from ethereal.export.projects.writer import warn_of_float64
+from ethereal.export.projects.writer import warn_of_float64, warn_of_one_class
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.engine import features_of
+from ethereal.model.output import Number
 from ethereal.model.simplify import drop_unused_kernels
 
 Code = Literal["plain", "viper"]
@@ -41,6 +44,7 @@ _PIECES = {
     "viper": ["floats", "booleans", "viper", "model"],
     "words": ["floats", "booleans", "batch", "words", "model"],
 }
+_OWN_JSON = ("package", "loader")
 _GOLDEN_BYTES = 16384  # golden rows should not fill a board's flash
 
 
@@ -64,6 +68,7 @@ def micropython(
     - `model.py`, which needs nothing else: `import model`, then `model.predict(row)`
     - `ethereal_tm.py`, which loads tables from a file such as `model.etb`, so that code stays as it is
     - `ethereal_check.py`, the self-test, and its rows `model.gold`
+    - `model.json`, which says what the model is
     - `package.json` and `loader.json` for mip, and `README.md`
 
     Parameters
@@ -101,13 +106,16 @@ def micropython(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sorted(path.name for path in micropython(model, folder, name="tiny").glob("[!.]*"))
     ['README.md', 'ethereal_check.py', 'ethereal_tm.py', 'loader.json', 'package.json', 'tiny.etb',
-     'tiny.gold', 'tiny.py']
+     'tiny.gold', 'tiny.json', 'tiny.py']
     """
     checks.a_model(model)
     check_module_name(name)
+    if name in _OWN_JSON:
+        raise ValueError(f"name is {name!r}, but {name}.json is a file for mip. How about 'model_{name}'?")
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
+    warn_of_one_class(model)
     SUPPORTS.check(model.needs)
     learning = learning_of(model, learn)
     model, columns = drop_unused_kernels(model)
@@ -138,6 +146,7 @@ def micropython(
         **modules,
         "package.json": _package(main, check, *golden),
         "loader.json": _package(loader, f"{name}.etb", check, *golden),
+        f"{name}.json": described(model, name, "micropython", _described_code(code, floats, tables)),
         "README.md": _readme(model, name, code, len(tables), learns=learning is not None),
     }
     return write_folder(folder, files, force=force)
@@ -163,7 +172,7 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     >>> "class Model:" in runtime("viper")
     True
     """
-    pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model)
+    pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model) + ["number"] * _is_number(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
         text = _joined(pieces)
@@ -178,12 +187,17 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
 
 def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    pieces = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
+    many = "check_answers" if _may_be_unknown(model) else "check_many"
+    pieces = ["check", "check_numbers" if _is_number(model) else many]
     return _joined(pieces + ["check_windows"] * (model is not None and model.front_end is not None))
 
 
 def _may_be_unknown(model: Model | None) -> bool:
     return model is not None and model.output.kind == "unknown"
+
+
+def _is_number(model: Model | None) -> bool:
+    return model is not None and model.is_number
 
 
 def _joined(pieces: list[str]) -> str:
@@ -198,11 +212,11 @@ def _joined(pieces: list[str]) -> str:
 def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
     """Return the source of a module that holds runtime and tables."""
     about = [
-        f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
+        f"# {_summary(model)}, {model.n_clauses} clauses, {model.n_includes} includes.",
         *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
         "# The tables are described in README.md.",
     ]
-    calls = ["predict", "predict_many", "class_sums"]
+    calls = ["predict", "predict_many", "class_sums"] + ["value_of"] * model.is_number
     if model.front_end is not None:
         calls += ["push", "window", "features", "reset"]
     names = [f"{name} = model.{name}" for name in calls]
@@ -230,8 +244,13 @@ def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
     """Return golden rows with class sums as the self-test reads them, with the checksum of the tables."""
     sums = model.class_sums(rows)
     head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
-    return head + b"".join(
-        row.tobytes() + votes.astype("<i4").tobytes() for row, votes in zip(rows, sums, strict=True)
+    numbers = model.output.answers(sums).astype("<f4").tobytes() if model.is_number else b""
+    return (
+        head
+        + b"".join(
+            row.tobytes() + votes.astype("<i4").tobytes() for row, votes in zip(rows, sums, strict=True)
+        )
+        + numbers
     )
 
 
@@ -257,19 +276,31 @@ def compile_mpy(path: str, source: str, arch: str) -> bytes:
         return file.with_suffix(".mpy").read_bytes()
 
 
+def _described_code(code: Code, floats: Floats, tables: bytes) -> dict[str, Any]:
+    return {
+        "code": code,
+        "floats": floats,
+        "checksum": f"{zlib.crc32(tables):08X}",
+        "table_bytes": len(tables),
+    }
+
+
 def _package(*files: str) -> str:
     return dumps({"version": "1.0.0", "urls": [[file, file] for file in files], "deps": []}, indent=2) + "\n"
 
 
 def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) -> str:
-    labels, front_end = model.classes.tolist(), model.front_end
+    front_end, output = model.front_end, model.output
     facts = {
+        **(_OF_NUMBERS if isinstance(output, Number) else _OF_CLASSES),
+        "more": read("mpy/runtime/NUMBER.md") if isinstance(output, Number) else "",
+        "summary": _summary(model)
+        if isinstance(output, Number)
+        else f"{model.n_classes} classes ({_labels(model)})",
         "name": name,
         "machine": model.kind,
         "code": code,
         "bytes": str(n_bytes),
-        "classes": str(model.n_classes),
-        "labels": ", ".join(code_span(repr(label)) for label in labels),
         "clauses": str(model.n_clauses),
         "includes": str(model.n_includes),
         "kind": "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers",
@@ -278,10 +309,44 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
     }
     if front_end is not None:
         rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
-        more = {"axes": ", ".join(map(code_span, front_end.axes)), "rate": rate}
+        more = facts | {"axes": ", ".join(map(code_span, front_end.axes)), "rate": rate}
         more |= {"name": name, "hop": str(front_end.hop), "window": str(front_end.window)}
         facts["windows"] = filled(read("mpy/runtime/WINDOWS.md"), more)
     return filled(read("mpy/runtime/README.md") + (read("mpy/runtime/LEARN.md") if learns else ""), facts)
+
+
+# What the README says of answers.
+_OF_CLASSES = {
+    "one": "label of one row",
+    "sums": "votes per class",
+    "many": "labels of many rows, many times faster per row",
+    "push": "label = ",
+    "pushed": "None, or a label once",
+    "windowed": "label of",
+}
+_OF_NUMBERS = {
+    "one": "number of one row",
+    "sums": "a list with the sum of its votes",
+    "many": "numbers of many rows",
+    "push": "value = ",
+    "pushed": "None, or a number once",
+    "windowed": "number of",
+}
+
+
+def _labels(model: Model) -> str:
+    return ", ".join(code_span(repr(label)) for label in model.classes.tolist())
+
+
+def _summary(model: Model) -> str:
+    """Return what the answer is, in words and on one line."""
+    output = model.output
+    if not isinstance(output, Number):
+        return f"{model.n_classes} classes"
+    name, unit = (
+        text and before + dumps(text) for before, text in ((", ", output.name), (" in ", output.unit))
+    )
+    return f"A number{name}{unit}"
 
 
 def golden_rows(

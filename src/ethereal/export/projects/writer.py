@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import warnings
-from collections.abc import Collection, Sequence
+import zipfile
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,7 @@ from ethereal.export.c99.device_rows import NumberType
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.c99.program import Program, usual_values
+from ethereal.export.description import described_program
 from ethereal.export.names import code_span
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import to_float32
@@ -38,6 +41,7 @@ class Project:
     sources: str = ""  # folder of the model's C
     self_test: str | None = None  # path of the golden rows and the function that tests them
     has_main: bool = False  # whether the self-test is a program
+    archive: str | None = None  # path of a zip of all files
     fixed: dict[str, Any] = field(default_factory=dict)  # options that are not left to the user
 
 
@@ -71,9 +75,18 @@ def project_program(model: Model, name_of_project: str, **options: Any) -> Progr
     return chosen(model, *asked, platform=name_of_project)
 
 
-def write_project(program: Program, folder: str | os.PathLike[str], name_of_project: str) -> Path:
-    """Write a program as the project of that name, and return `folder`."""
-    return write_folder(folder, project_files(name_of_project, program), force=program.options.force)
+def write_project(
+    program: Program,
+    folder: str | os.PathLike[str],
+    name_of_project: str,
+    takes: Mapping[str, Any] | None = None,
+) -> Path:
+    """Write a program as the project of that name, and return `folder`.
+
+    `takes` has what was measured of the program, for its description.
+    """
+    files = project_files(name_of_project, program, takes)
+    return write_folder(folder, files, force=program.options.force)
 
 
 def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
@@ -86,7 +99,7 @@ def c(model: Model, folder: str | os.PathLike[str], **options: Any) -> Path:
     >>> with tempfile.TemporaryDirectory() as parent:
     ...     sorted(p.name for p in c(model, parent + "/out", name="tiny").glob("[!.]*"))
     ['CMakeLists.txt', 'Makefile', 'README.md', 'ethereal_flash.h', 'ethereal_straight.h',
-     'tiny.c', 'tiny.h', 'tiny_test.c']
+     'tiny.c', 'tiny.h', 'tiny.json', 'tiny_test.c']
     """
     return project(model, folder, "c", **options)
 
@@ -117,10 +130,13 @@ def stm32f746g_disco(model: Model, folder: str | os.PathLike[str], **options: An
     return project(model, folder, "stm32f746g_disco", **options)
 
 
-def project_files(name_of_project: str, program: Program) -> dict[str, str | bytes]:
-    """Return all files of a project by path."""
+def project_files(
+    name_of_project: str, program: Program, takes: Mapping[str, Any] | None = None
+) -> dict[str, str | bytes]:
+    """Return all files of a project by path. `takes` has what was measured of the program."""
     project, values = find_project(name_of_project), values_of(program)
     files: dict[str, str | bytes] = {project.sources + name: text for name, text in program.files.items()}
+    files[f"{program.name}.json"] = described_program(program, name_of_project.replace("_", "-"), takes)
     for part in program.parts:
         files |= part.beside(program)
     if project.self_test is not None:
@@ -132,7 +148,18 @@ def project_files(name_of_project: str, program: Program) -> dict[str, str | byt
             taken = f"the project has a file {path!r} of its own"
             raise ValueError(f"name is {program.name!r}, but {taken}. How about 'model_{program.name}'?")
         files[path] = filled(text, values) if name.endswith(".in") else text
+    if project.archive is not None:
+        files[filled(project.archive, values)] = _zipped(files)
     return files
+
+
+def _zipped(files: Mapping[str, str | bytes]) -> bytes:
+    """Return files as a zip, whose bytes depend on nothing else."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path in sorted(files):
+            archive.writestr(zipfile.ZipInfo(path), files[path])  # of 1980, and not compressed
+    return out.getvalue()
 
 
 def texts_for(texts: dict[str, str], parts: Collection[str]) -> dict[str, str]:
@@ -156,6 +183,7 @@ _NAMES_OF_PARTS = frozenset(part.name for part in PARTS)
 
 _STACK_BESIDE = 1024  # for printing, drivers and the frames of interrupts
 _STACK_STEP = 256
+_ESP_STACK = 3584  # that ESP-IDF gives its main task, half of which printing takes
 
 
 def values_of(program: Program) -> dict[str, str]:
@@ -181,7 +209,7 @@ def values_of(program: Program) -> dict[str, str]:
         golden += "\n" + more["golden"] if more["golden"] else ""
         tests += "\n" + more["test"].rstrip() if more["test"] else ""
         values |= more
-    return values | {
+    values |= {
         "about": program.about,
         "about_line": " ".join(program.about.split()),
         "class_list": _numbered(program.answer_names),
@@ -195,13 +223,19 @@ def values_of(program: Program) -> dict[str, str]:
         "rows": _table(features),
         "sums": _table(sums),
         "main_stack": str(-(-stack // _STACK_STEP) * _STACK_STEP),
-        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
+        "esp_stack": str(max(_ESP_STACK, -(-stack // _STACK_STEP) * _STACK_STEP + _ESP_STACK // 2)),
+        "golden_classes": ", ".join(map(str, model.output.codes(sums).tolist())),
         "sources": "" if is_single else f"{name}.c",
         "library": "INTERFACE" if is_single else f"STATIC {name}.c",
         "scope": "INTERFACE" if is_single else "PUBLIC",
         "model_files": f"`{name}.h`" + ("" if is_single else f", `{name}.c`"),
         "runtime_files": "".join(f"| `{file}` | {note} |\n" for file in runtime),
     }
+    if program.number:
+        values["sums"] = wrap(list(map(str, sums[:, 0].tolist())))
+        values["value_bits"] = program.number.value_bits(sums)
+    values |= program.project_texts(values)
+    return values | program.answer_texts(values, expected="expected", comparison="comparison")
 
 
 def _numbered(texts: Sequence[str]) -> str:
@@ -220,13 +254,14 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     """
     rows = None if rows is None else program.read_columns(rows)
     warn_of_float64(program.model)
+    warn_of_one_class(program.model)
     _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:
         rows = _near_thresholds(program.model, program.input, _N_ROWS)
     features, sums = program.features(rows), program.model.class_sums(rows)
     is_same = (program.device_sums(features) == sums).all(axis=1)
     if program.model.early:  # the self-test looks for the largest sum
-        is_same &= program.model._engine.winners(rows) == program.model.output.indices(sums)
+        is_same &= program.model._engine.winners(rows) == program.model.output.codes(sums)
     same = np.flatnonzero(is_same)
     if len(same) == 0:
         same = np.arange(len(sums))  # no row agrees, and the self-test will say so
@@ -241,6 +276,17 @@ def warn_of_float64(model: Model) -> None:
             "The model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
             "--out NEW.etm` or Model.in_float32(), and look at its accuracy again.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_one_class(model: Model) -> None:
+    """Warn that a model of one class answers every row alike, because its votes may be meant as a number."""
+    if not model.is_number and model.n_classes == 1:
+        warnings.warn(
+            f"The model has one class, {model.classes.tolist()[0]!r}, and answers every row with it. "
+            "If its votes stand for a number, give the model output=Number(...) in place of classes.",
             UserWarning,
             stacklevel=4,
         )
@@ -263,8 +309,8 @@ def _changes(program: Program, rows: ArrayLike | None) -> str:
     """Return how many rows have another class on the device, as a sentence."""
     if rows is None or len(np.asarray(rows)) == 0:
         return "Values on these steps are answered like on the host. Give typical rows to count the others."
-    host = program.model.output.indices(program.model.class_sums(rows))  # without early answers
-    device = program.model.output.indices(program.device_sums(program.features(rows)))
+    host = program.model.output.codes(program.model.class_sums(rows))  # without early answers
+    device = program.model.output.codes(program.device_sums(program.features(rows)))
     n = int((device != host).sum())
     return f"{n} of the {len(host)} rows given get another class than on the host."
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -11,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.features.front_end import FrontEnd, plain_words
+from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 from ethereal.model.rules import ConditionWriter
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ANSWERS)  # of which it shows the features
+SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ALL_ANSWERS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
@@ -78,17 +76,10 @@ def render(report: Report) -> str:
     """
     SUPPORTS.check(report.model.needs)
     folder = files("ethereal.runs.report")
-    text = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
-    script = "\n".join(text[name] for name in ("live.js", "charts.js", "page.js"))
-    # "<" is never written into the data, so that no text in it can end the script element
-    data = json.dumps(_payload(report), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    page = text["page.html"]
-    parts = ("{{kind}}", _KINDS[report.model.kind]), ("{{css}}", text["page.css"]), ("{{js}}", script)
-    for mark, content in (*parts, ("{{data}}", data)):
-        before, after = page.split(mark)
-        page = before + content + after
-    return page
+    html, charts, page = (folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS)
+    html = html.replace("{{kind}}", _KINDS[report.model.kind])
+    scripts = "\n".join([shared("live.js"), charts, shared("inputs.js"), page])
+    return page_of(html, shared("page.css"), scripts, _payload(report))
 
 
 _KINDS = {
@@ -97,15 +88,19 @@ _KINDS = {
     "tree ensemble": "<dt>Tree ensemble</dt><dd>What the rules come from. The way to each leaf of a tree is "
     "a rule, and the rules vote for classes and against them.</dd>",
 }
-_PARTS = ("page.html", "page.css", "live.js", "charts.js", "page.js")
+_PARTS = ("page.html", "charts.js", "page.js")
 
 
 def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
-    labels = model.classes.tolist()
-    y = class_codes(report.y_test, model.classes)
-    predicted = model.output.indices(model.class_sums(X))
+    y: NDArray[Any]
+    counts: list[list[int]] | None = None
+    if model.is_number:
+        y, predicted = np.asarray(report.y_test, dtype=np.float64), model.predict(X)
+    else:
+        y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
+        counts = confusion_counts(y, predicted, model.n_classes, model.output.n_answers)
     return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
         "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
         "history": {
@@ -115,12 +110,13 @@ def _payload(report: Report) -> dict[str, Any]:
         "sizes": _series(report.sizes),
         "speeds": _series(report.speeds),
         "this": {name: list(map(float, point)) for name, point in report.this.items()},
-        "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
+        "confusion": None if counts is None else {"counts": counts},
         "heat": _heat(model) if report.image_shape else None,
         "ranked": None if report.image_shape else _ranked(model),
-        "model": _model(model, X),
-        "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
-        "rows": _rows(X, y, predicted),
+        "model": model_record(model, X),
+        "start_is": "the middle values of all features",
+        "start": [number_of(v) for v in start_of(model, X, drawn=report.image_shape is not None)],
+        "rows": _rows(X, y, predicted, is_number=model.is_number),
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
@@ -138,96 +134,16 @@ _AS_THEY_ARE = ("title", "subtitle", "command", "table", "search", "rows_are", "
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
 
 
-def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
-    feature_map = model.feature_map
-    uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
-    fires = model.clause_outputs(X).sum(axis=0)
-    rules, features, front_end = [rule.text for rule in model.rules()], [], model.front_end
-    for f, name in enumerate(model.input_names):
-        thresholds, column = feature_map.thresholds_of(f), X[:, f] if len(X) else np.empty(0)
-        low, high = _range(column, thresholds)
-        features.append(
-            {
-                "name": name if front_end is None else front_end.meaning(f),
-                "thresholds": thresholds.tolist(),
-                "binned": bool(feature_map.is_binned[f]),
-                "missing": bool(feature_map.missing[f]),
-                "categories": list(feature_map.categories.get(f, ())),
-                "first": int(feature_map.boolean_offsets[f]),
-                "min": low,
-                "max": high,
-                "step": _step(column, low, high),
-                "uses": int(uses[f]),
-                "shown": None if front_end is None else _shown(front_end, f, thresholds),
-            }
-        )
-    return {
-        "classes": model.classes.tolist(),
-        "margin": model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
-        "n_booleans": model.n_booleans,
-        "precision": feature_map.precision,
-        "features": features,
-        "literals": model.literals.tolist(),
-        "offsets": model.offsets.tolist(),
-        "votes": [[[c, int(w[c])] for c in np.flatnonzero(w).tolist()] for w in model.weights],
-        "fires": fires.tolist(),
-        "fires_of": len(X),
-        "rules": rules,
-    }
-
-
-def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:
-    """Return how the page writes values of a feature of windows, as its rules do, and what it measures."""
-    rule, divisor = front_end.unit_rule(f)
-    shown = {"rule": rule, "divisor": divisor, "digits": front_end.digits_of(f, thresholds.tolist())}
-    return shown | {"unit": front_end.unit_of(f), "words": plain_words(front_end, f)}
-
-
-def _range(column: NDArray[Any], thresholds: NDArray[np.float64]) -> tuple[float, float]:
-    """Return a slider's ends, which hold the values seen and all thresholds, with room above the last."""
-    values = np.concatenate([column[np.isfinite(column)].astype(float), thresholds])
-    if len(values) == 0:
-        return 0.0, 1.0
-    low, high = float(values.min()), float(values.max())
-    margin = (high - low) * 0.02 or 1.0
-    if len(thresholds) and high <= thresholds.max():
-        high += margin
-    if len(thresholds) and low > thresholds.min() - margin:
-        low = min(low, float(thresholds.min()) - margin) if low >= thresholds.min() else low
-    return low, high
-
-
-def _step(column: NDArray[Any], low: float, high: float) -> float | str:
-    whole = column.dtype.kind in "iub" or bool(np.equal(np.mod(column[np.isfinite(column)], 1), 0).all())
-    return 1 if whole and len(column) and high - low >= 1 else "any"
-
-
-def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
-    """Return the values to begin with, medians of the test rows, zeros for images and Booleans."""
-    if len(X) == 0 or drawn or model.booleanizer is None:
-        return np.zeros(model.feature_map.n_features)
-    with np.errstate(all="ignore"):
-        middle = np.array([np.nanmedian(c) if np.isfinite(c).any() else np.nan for c in X.astype(float).T])
-    return np.where(np.isnan(middle), 0.0, middle)
-
-
-def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
-    known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+def _rows(
+    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], *, is_number: bool
+) -> list[dict[str, Any]]:
+    """Return some rows with what is true and what is predicted: numbers, or the numbers of classes."""
+    is_known, of = (np.isfinite(y), float) if is_number else (y >= 0, int)
+    known = np.flatnonzero(is_known)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": int(y[i]), "predicted": int(predicted[i])}
-        for i in known
+        {"i": i, "x": list(map(number_of, X[i].tolist())), "y": of(y[i]), "predicted": of(predicted[i])}
+        for i in known.tolist()
     ]
-
-
-def _number(value: float) -> float | int | None:
-    """A value as JSON has it: whole numbers short, None for a missing one, infinities as the largest."""
-    if isinstance(value, bool):
-        return int(value)
-    if np.isnan(value):
-        return None
-    if np.isinf(value):
-        return float(np.copysign(np.finfo(np.float64).max, value))
-    return int(value) if float(value).is_integer() and abs(value) < 2**53 else float(value)
 
 
 def confusion_counts(

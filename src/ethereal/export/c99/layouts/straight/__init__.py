@@ -39,7 +39,7 @@ from ethereal.export.c99.layouts.straight.tree import (
 )
 from ethereal.features.rounding import round_down
 from ethereal.model.needs import NotSupported
-from ethereal.model.output import early_answers, parts_of
+from ethereal.model.output import Number, early_answers, parts_of
 
 _WORD = 1 << 32
 # Instructions and bytes on a Cortex-M7, fitted to what twenty pruned models of five data sets take.
@@ -168,7 +168,10 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
         ways.append(_Way.of([builder.build(*of_part) for of_part in pairwise(ends)], slots, shares))
     if per_group >= _WORTH_GROUPS:
         ways.append(_Way.of([builder.build_groups(of_part) for of_part in groups], slots, shares))
-    parts, fields, costs = ways[-1] if all(ways[-1].is_cheaper(way) for way in ways[:-1]) else ways[0]
+    is_trees = per_group >= _WORTH_ALONE
+    parts, fields, costs = (
+        ways[-1] if all(ways[-1].is_cheaper(way, is_trees) for way in ways[:-1]) else ways[0]
+    )
 
     def write(out: Tables) -> None:
         for part in parts:
@@ -193,10 +196,16 @@ class _Way(NamedTuple):
             move_votes(part, fields)
         return _Way(parts, fields, Estimator(slots, fields).costs(parts, shares))
 
-    def is_cheaper(self, other: _Way) -> bool:
-        """Return whether this way takes neither more instructions nor more bytes."""
-        less = self.costs.instructions <= other.costs.instructions
-        return less and self.costs.code_bytes <= other.costs.code_bytes
+    def is_cheaper(self, other: _Way, is_trees: bool) -> bool:
+        """Return whether this way takes neither more instructions nor more bytes.
+
+        Of trees it is enough if it takes a larger share less of one than it takes more of the other.
+        """
+        more = (
+            self.costs.instructions / other.costs.instructions,
+            self.costs.code_bytes / other.costs.code_bytes,
+        )
+        return more[0] * more[1] < 1 if is_trees else max(more) <= 1
 
 
 def _shares(slots: Slots, typical: NDArray[np.bool_]) -> list[float]:
@@ -456,7 +465,7 @@ class Writer:
             if amount == 0:
                 continue
             here = (c for c, place in enumerate(self._fields.of_class) if place.bits and place.word == w)
-            notes = [f"{int(votes[c]):+d} {self._voted(c)}" for c in here if votes[c]]
+            notes = [self._voted(c, int(votes[c])) for c in here if votes[c]]
             less = (1 << 32) - amount
             how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
             note = comment(", ".join(notes))[:_LONGEST]
@@ -464,9 +473,10 @@ class Writer:
             lines.append(f"ET_{how}({place_of_word}, 0x{size:X}u); /* {note} */")
         return lines
 
-    def _voted(self, c: int) -> str:
-        """Return what a vote is for, for readers."""
-        return str(self._slots.model.classes[c])
+    def _voted(self, c: int, votes: int) -> str:
+        """Return votes and what they are for, for readers."""
+        output = self._slots.model.output
+        return output.amount(votes) if isinstance(output, Number) else f"{votes:+d} {output.labels[c]}"
 
     def _condition(self, asked: Asked, read: int | None) -> str:
         if asked.test is not None:
