@@ -44,6 +44,7 @@ SYSTEM := chromium:chromium clang:clang frama-c-base:frama-c cppcheck:cppcheck n
   qemu-system-misc:qemu-system-avr simavr:simavr gcc-arm-none-eabi:arm-none-eabi-gcc \
   libnewlib-arm-none-eabi:/usr/lib/arm-none-eabi/newlib gcc-avr:avr-gcc avr-libc:/usr/lib/avr/include arduino-core-avr:/usr/share/arduino/hardware/arduino/avr \
   firmware-microbit-micropython:/usr/share/firmware-microbit-micropython/firmware.hex \
+  iverilog:iverilog verilator:verilator yosys:yosys nextpnr-ice40:nextpnr-ice40 \
   clang-19:clang-19 libclang-rt-19-dev:/usr/lib/llvm-19/lib/clang/19/lib/linux llvm-19:llvm-cov-19
 system:
 	@for p in $(SYSTEM); do probe=$${p#*:}; [ -e "$$probe" ] || command -v "$$probe" >/dev/null 2>&1 || missing="$$missing $${p%%:*}"; done; \

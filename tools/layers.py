@@ -30,6 +30,7 @@ LAYERS = {
     "chips": "cores, chips, ELF files and the compilers for them, but no models",
     "features": "raw samples to Booleans: windows, kernels, rounding, `Booleanizer`, the map of features",
     "datasets": "labelled rows: from names, CSV, Parquet, npz, and windows of recordings",
+    "normal": "what is normal: scales of features, centres, the limit, but no models",
     "model": "`Model`: clauses, prediction, `simplify`, rules, explanations, the `.etm` file, the codes",
     "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve, but no devices",
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",

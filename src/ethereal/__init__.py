@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ethereal.model import Clause, Model
     from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.detector import EtherealDetector
     from ethereal.trees.importing import from_trees
     from ethereal.tuning import frontier, prune, tune
 
@@ -22,6 +23,7 @@ _HOMES = {
     "Booleanizer": "ethereal.features.booleanizer",
     "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
+    "EtherealDetector": "ethereal.train.detector",
     "Model": "ethereal.model.model",
     "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
@@ -37,6 +39,7 @@ __all__ = [
     "Booleanizer",
     "Clause",
     "EtherealClassifier",
+    "EtherealDetector",
     "Model",
     "Run",
     "WindowFeatures",

@@ -55,9 +55,9 @@ def test_train_predict_and_explain(call, table):
     assert as_json["calibration"]["accuracy"] >= 0.9
     call("train", *options, "--novelty", "--out", "o.etm")
     known = Model.load("o.etm")
-    assert known.seen.limit >= 0
+    assert known.normal.limit > 0
     call("export", "o.etm", "--out", "d")
-    assert "_novelty(const" in Path("d/o.h").read_text()
+    assert "_is_normal(const" in Path("d/o.h").read_text()
     assert 0 < as_json["test_answered"] <= 1
 
 

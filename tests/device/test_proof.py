@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from ethereal import export
+from ethereal import EtherealDetector, export
 from ethereal.cli import app
 from ethereal.device import proof
 from ethereal.device.proof import Source, prove
@@ -94,6 +94,19 @@ def test_an_answer_of_a_packed_table_is_a_class():
     source = Source.of(make_program(model, "fast", input="uint8"))
     assert "ET_CELL_BITS 4u" in source.files["model.c"]
     (analysis,) = prove(source, functions=["predict"], int_bits=(32,))
+    assert analysis.is_proven, analysis.findings
+
+
+@needs_frama_c
+@pytest.mark.parametrize(
+    "function", few(["normal_learn", "normal_end", "normal_restore", "score", "is_normal"])
+)
+def test_what_is_normal_is_proven(function):
+    rows = np.random.default_rng(0).normal(size=(60, 3))
+    model = EtherealDetector(n_centres=2).fit(rows).model_
+    source = Source.of(export.choose(model, own_normal=2))
+    assert {"normal_drift", "normal_save", function} <= set(source.functions)
+    (analysis,) = prove(source, functions=[function], int_bits=(16,))
     assert analysis.is_proven, analysis.findings
 
 

@@ -19,41 +19,9 @@ from ethereal.device import TARGETS, compile_elf, measure
 from ethereal.device.emulator import EmulatedBoard, EmulatedCore
 from random_models import number_model, random_model
 from says import says
+from sketches import WARNINGS, sketch
 from thinned import few
 from windows import everything, hard_windows, model_of, number_of_windows
-
-SHIM = Path(__file__).parents[1] / "support" / "arduino"
-WARNINGS = ["-Wall", "-Wextra", "-Wshadow", "-Werror"]
-
-
-def sketch(library: Path, name: str, folder: Path) -> Path:
-    """Compile a sketch the way Arduino does: C files as C, the sketch as C++ with Arduino.h before it."""
-    gcc, gxx = shutil.which("gcc"), shutil.which("g++")
-    assert gcc is not None
-    assert gxx is not None
-    example = library / "examples" / name
-    objects = []
-    for source in [*(library / "src").glob("*.c"), *example.glob("*.c")]:
-        objects.append(folder / f"{source.stem}.o")
-        command = [
-            gcc,
-            "-std=gnu11",
-            "-Os",
-            *WARNINGS,
-            "-I",
-            library / "src",
-            "-c",
-            source,
-            "-o",
-            objects[-1],
-        ]
-        subprocess.run(command, check=True)
-    text = f'#include "Arduino.h"\n{(example / f"{name}.ino").read_text()}\n#include "main.cpp"\n'
-    (folder / "sketch.cpp").write_text(text)
-    program = folder / name
-    command = [gxx, "-std=gnu++11", "-Os", *WARNINGS, "-I", SHIM, "-I", library / "src", "-I", example]
-    subprocess.run([*command, folder / "sketch.cpp", *objects, "-o", program], check=True)
-    return program
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from random_models import random_model
 @pytest.mark.parametrize("name", PROJECTS)
 def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp_path: Path) -> None:
     project = find_project(name)
-    assert project.places.keys() <= texts_for(project.texts, ["learn"]).keys()
+    assert project.places.keys() <= texts_for(project.texts, ["learn", "own_normal"]).keys()
     model, X = random_model(1)
     folder = export.project(model, tmp_path / "x", name, name="gate", rows=X)
     written = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}

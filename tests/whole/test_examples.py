@@ -17,6 +17,7 @@ SAYS = {
     "own_study.py": "| cancer | tree |",
     "paper.py": "agreement=1.0",
     "raw_windows.py": "accuracy on new people",
+    "watch_a_machine.py": "not normal: the score is",
     "recordings.py": "18 recordings",
 }
 

@@ -92,6 +92,7 @@ ABOVE = {
     "votes": ("learning on the board", lambda m, to: Votes(m, margin=1)),
     "learn": ("learning on the board", lambda m, to: export.choose(m, learn="votes", margin=1)),
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
+    "verilog": ("Verilog", lambda m, to: export.verilog(m, to / "v")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
     "web": ("the page of an export", lambda m, to: export.web(m, to / "m.html")),
     "page": ("the page", lambda m, to: render(_report(m))),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ethereal.chips.boards import BOARDS, OTHERS, Board
+from ethereal.chips.fpgas import FPGAS
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,11 @@ def find_target(name: str) -> Target:
     >>> find_target("m7").chip, find_target("pico").chip
     ('STM32F746NG', 'RP2040')
     """
+    if name in FPGAS:
+        raise ValueError(
+            f"{name} is an FPGA, which has gates and no program. `ethereal export --to verilog` writes them, "
+            "`ethereal measure --target` builds them, and `ethereal prune --luts` makes a model that fits."
+        )
     if name in BOARDS:
         return target_of(BOARDS[name])
     if name in OTHERS:

@@ -78,8 +78,9 @@ _PANELS = {
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
     "noise_clauses refit literal_budget shorten vanilla boost init simplify",
     'Answers "unknown", and novelty': "unknown answered novelty",
+    "Normal rows without labels": "normal abnormal false_alarms",
     "Search": "trials seconds folds max_clauses storage random_state study",
-    "Learning on the board": "learn learn_rows guard margin people",
+    "Learning on the board": "learn learn_rows guard margin own_normal people",
     "The exported files": "name with_names single_header force majority code floats mpy image rows",
     "How it is measured": "compiler optimize worst clock wait_states watts max_rows redress words counts "
     "lenient",

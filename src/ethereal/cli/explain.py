@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -50,6 +51,11 @@ def explain(
         rows = open_rows(data, machine, form)
         table = rows.table
         chunk = _one_row(rows.chunks(), table, row)
+        if machine.output.kind == "normal":
+            alarm = machine.explain_normal(chunk.X[0], top)
+            place = {"row": row, "place": table.place(row - 1), "is_normal": alarm.is_normal}
+            say(json.dumps(asdict(alarm) | place) if as_json else str(alarm))
+            return
         try:
             why = machine.explain(chunk.X)
         except ValueError as error:

@@ -30,17 +30,21 @@ if TYPE_CHECKING:
 
 _EXECUTED = 64  # rows that an exported program is executed on
 _LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
-PACKAGES = ("micropython", "web")  # functions of `ethereal.export` that do not write C
+PACKAGES = ("micropython", "verilog", "web")  # functions of `ethereal.export` that do not write C
+MODULES = ("micropython",)  # of them, those that write a module of Python
 FORMS = tuple(sorted([*PACKAGES, *(name.replace("_", "-") for name in PROJECTS)]))
 
 
 @dataclass(frozen=True)
 class Package:
-    """Keywords of `ethereal.export.micropython` and `web` beside those that all exports have."""
+    """Keywords of exports that are not C, beside those that all exports have."""
 
     code: str = option("plain", "MicroPython: plain, or viper for boards that have its emitter.")
     floats: str = option("float64", "MicroPython: float64 or float32 thresholds.")
     mpy: str | None = option(None, "MicroPython: also compile, bytecode or an architecture.")
+    pipeline: int = option(2, "Verilog: levels of logic between registers, 0 for one at the end.")
+    features: str = option("used", "Verilog: used or all features come in.")
+    lut: int = option(4, "Verilog: inputs of a lookup table of the chip, 4 or 6.")
     image: str | None = option(None, "Web: height and width of rows that are images, such as 28x28.")
 
 
@@ -88,7 +92,7 @@ def export(
         if early := given.pop("early", 0.0):
             machine = answering_early(machine, given.get("rows"), early, input=options.input)
         kept = Kept.of(machine, given)
-        is_module = to == PACKAGES[0]
+        is_module = to in MODULES
         what = "be the name of a module" if is_module else "begin names in C"
         prefix = _identifier(name or model.stem, is_module)
         if name is not None and prefix != name:

@@ -41,6 +41,18 @@ def inspect(
         if not rules and (label is not None or top is not None):
             raise ValueError(f"{'--top' if label is None else '--class'} chooses rules. Add --rules.")
         machine = Model.load(model)
+        if machine.output.kind == "normal" and machine.normal is not None and not rules:
+            n_centres, n_features = machine.normal.centres.shape
+            names = [machine.input_names[f] for f in machine.normal.features.tolist()]
+            told = {
+                "model": str(model),
+                "centres": n_centres,
+                "limit": machine.normal.limit,
+                "features": names,
+            }
+            text = f"{model}: what is normal, by {n_centres} centres of {n_features} features"
+            say(json.dumps(told) if as_json else f"{text}, limit {machine.normal.limit}: {', '.join(names)}")
+            return
         facts = _facts(machine, model)
         if rules:
             facts["rules"] = _rules(machine, label, top)
@@ -133,8 +145,8 @@ def _show(facts: dict[str, Any]) -> None:
     if (number := facts.get("number")) is not None:
         unit, half = f" {number['unit']}".rstrip(), number["half_width"]
         interval = "" if half is None else f", 90 % of true values within {half:.6g}{unit}"
-        sizes = f"{number['offset']:.6g}{unit}, and {number['scale']:.6g}{unit} per vote"
-        show("", f"The answer is {sizes}{interval}.", sep="\n")
+        scale = f"{number['offset']:.6g}{unit}, and {number['scale']:.6g}{unit} per vote"
+        show("", f"The answer is {scale}{interval}.", sep="\n")
     classes = ([str(value) for value in c.values()] for c in columns)
     show("", table_of(title, ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])

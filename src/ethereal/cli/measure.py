@@ -25,6 +25,7 @@ from ethereal.base.options import option
 from ethereal.chips.targets import find_target
 from ethereal.cli import app
 from ethereal.cli.errors import reported
+from ethereal.cli.gates import has_gates, tell_gates
 from ethereal.cli.options import AsJson, grouped, was_given
 from ethereal.cli.output import console
 from ethereal.datasets.options import RowsOptions
@@ -137,7 +138,7 @@ class WordsOptions:
             raise ValueError("--lenient is given without --words. It tells how words are read.")
 
 
-class _Subject(NamedTuple):
+class Subject(NamedTuple):
     """What is measured."""
 
     name: str
@@ -180,6 +181,8 @@ def measure(
     Instructions, bytes and agreement with this computer are measured. Cycles are an estimate from the kinds
     of instructions and published tables of the core. Time and energy follow from cycles, clock and power. On
     an AVR cycles are counted.
+
+    An FPGA such as ice40-up5k has gates. They are built by the extra `fpga` and simulated on every row.
     """
     with reported():
         from ethereal import device
@@ -188,14 +191,16 @@ def measure(
         from ethereal.export.projects.writer import rows_near_thresholds
         from ethereal.features.packing import evenly
 
-        name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
+        is_fpga = has_gates(context, options, rates, extent)
+        name, machine, X, accuracy, typical = of = _subject(sources or [], published, reading, options)
+        if is_fpga:
+            return tell_gates(context, of, options, extent.max_rows, as_json)
         options, kept = _keeping(context, machine, options)
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
             X = rows_near_thresholds(machine, find_number_type(options.input), extent.max_rows)
         X = X[evenly(len(X), extent.max_rows)]
-        remarks: list[str] = []
-        most = kept.worst_instructions
+        remarks, most = list[str](), kept.worst_instructions
         if worst_instructions is not None:
             most = parse_count("--worst-instructions", worst_instructions)
         options = replace(options, worst=options.worst or most is not None)
@@ -209,8 +214,8 @@ def measure(
             measurements = [device.measure(machine, X, **given)]
         if extent.redress or published.words is not None:
             how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
-            scan = redress_scan(machine, X)
-            measurements.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
+            how["estimate"] = given["estimate"]
+            measurements.append(device.measure_program(redress_scan(machine, X), **how))
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in measurements]))
     else:
@@ -247,7 +252,7 @@ def _pruned_for(measurement: Measurement, kept: Kept) -> str:
 
 def _subject(
     sources: list[str], published: WordsOptions, reading: RowsOptions, options: MeasureOptions
-) -> _Subject:
+) -> Subject:
     """Return the model that the arguments name, and its rows."""
     from ethereal.datasets.reading import read
     from ethereal.export import answering_early
@@ -275,7 +280,7 @@ def _subject(
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
     accuracy = None if X is None or y is None or machine.is_number else _accuracy(machine, X, y)
-    return _Subject(name, machine, X, accuracy, typical)
+    return Subject(name, machine, X, accuracy, typical)
 
 
 def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:

@@ -38,6 +38,9 @@ def prune(
     max_loss: Annotated[
         float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, 0.01 is one point.")
     ] = None,
+    luts: Annotated[
+        str | None, typer.Option(help="Lookup tables on an FPGA: 2000. In place of the bounds of a board.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -68,6 +71,7 @@ def prune(
             budget=budget,
             max_loss=max_loss,
             groups=rows.groups_train,
+            luts=luts,
             random_state=seed,
         )
         pruning.model.save(out)
@@ -84,6 +88,7 @@ def prune(
 
 def _tell(machine: Model, pruning: Pruning, budget: Budget, say: Callable[[str], None]) -> None:
     """Say what went, and what is left takes."""
+    from ethereal.tuning.footprint import GateFootprint
     from ethereal.tuning.kernels import in_words
 
     before, took = pruning.curve[0], pruning.footprint
@@ -94,7 +99,9 @@ def _tell(machine: Model, pruning: Pruning, budget: Budget, say: Callable[[str],
     offered, kept = machine.front_end, pruning.model.drop_unused_kernels().front_end
     if offered is not None and kept is not None:
         say(f"kernels   {in_words(kept, offered)}")
-    if took.layout is None:
+    if isinstance(took, GateFootprint):
+        say(f"takes     about {took.luts:,} lookup tables of an FPGA: ethereal export --to verilog")
+    elif took.layout is None:
         say(f"takes     about {took.bytes:,} bytes of flash without its code")
     else:
         say(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")

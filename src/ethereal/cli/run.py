@@ -7,7 +7,7 @@ import sys
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,11 +17,12 @@ from ethereal.cli import app
 from ethereal.cli.errors import continued_later, reported
 from ethereal.cli.options import AsJson, Data, grouped, is_quiet
 from ethereal.datasets.options import SourceOptions, SplitOptions
-from ethereal.runs.options import FLAGS, Extent, Settings
+from ethereal.runs.options import FLAGS, Asked, Extent, NormalRows, Settings
 from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import Budget
 
 if TYPE_CHECKING:
+    from ethereal.runs.normal import NormalRun
     from ethereal.runs.run import Run
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
@@ -36,7 +37,7 @@ def run(
     training: TrainingOptions,
     parts: SplitOptions,
     unknown: UnknownOptions,
-    extent: Extent,
+    asked: Asked,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of all runs.")] = Path("runs"),
     open_report: Open = False,
     as_json: AsJson = False,
@@ -49,6 +50,17 @@ def run(
     """
     path = Path(data)
     data = str(path.resolve()) if path.exists() else data  # so that the run finds it from elsewhere
+    watch, extent = asked.part(NormalRows), asked.part(Extent)
+    if watch.normal:
+        refused = budget, training, parts, unknown, extent
+        done = _normal(path, table, watch, refused, out, is_quiet(as_json))
+        text = json.dumps({"folder": str(done.folder), "report": str(done.report), **asdict(done.watched)})
+        say(text if as_json else f"\n{done.told()}")
+        if open_report:
+            done.show()
+        return
+    if watch != NormalRows():
+        raise typer.BadParameter("--abnormal and --false-alarms go with --normal.")
     settings = Settings(data, table, budget, training, parts, unknown, extent)
     quiet = is_quiet(as_json)
     with reported(), continued_later():
@@ -61,6 +73,21 @@ def run(
         say("\n" + result.told(width_of(sys.stdout), partial(with_flags, flags=FLAGS)))
     if open_report:
         result.show()
+
+
+def _normal(
+    path: Path, table: SourceOptions, watch: NormalRows, others: tuple[Any, ...], out: Path, quiet: bool
+) -> NormalRun:
+    """Carry out a run with normal rows."""
+    from ethereal.base.checks import check_number
+
+    with reported():
+        from ethereal.runs.normal import carry_out_normal, refuse_other_options
+
+        refuse_other_options(*others)
+        check_number("false_alarms", watch.false_alarms, 0, 0.5)
+        target, seed = others[0].target, others[1].seed
+        return carry_out_normal(path, table, watch, target, seed, out, quiet=quiet)
 
 
 @app.command()

@@ -76,7 +76,7 @@ def train(
             if simplify:
                 model = model.simplify()
             if doubt.novelty:
-                model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
+                model = model.with_normal(rows.X_train, rows.y_train, rows.groups_train)
             model.save(out)
         right = model.predict(rows.X_test) == rows.y_test
         answered = model.output.codes(model.class_sums(rows.X_test)) < model.n_classes

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -50,6 +50,22 @@ _FEW, _LOWER_STEPS = 1100, 8
 _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
 SUPPORTS = Supports("pruning", front_ends=WINDOWS)
+
+
+class Prices(NamedTuple):
+    """What the parts of a machine cost, in any one unit."""
+
+    clause: float
+    literal: float
+    boolean: float  # one in use
+    vote: float
+    doubling: float  # of a vote
+
+
+# As lookup tables. The votes cost most, because each is added up: lab/notes/verilog.md.
+LUT_PRICES = Prices(8.0, 2.0, 1.0, 13.0, 3.0)
+# The votes of what is left of a machine grow. Where so many are typical, all are halved at prices of gates.
+_HEAVY = 3
 
 Teacher = Literal["votes", "blends", "labels", "unseen"]
 TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels", "unseen")
@@ -95,10 +111,11 @@ class Curve(Generic[Cost]):
 
 def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher,
                cost: Callable[[Model], Cost], seed: int, *, seen: bool = False, sweeps: int = SWEEPS,
-               start: Model | None = None) -> Curve[Cost]:  # fmt: skip
+               start: Model | None = None, prices: Prices | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on rows. Accuracies are those of the held-out rows.
 
-    With `start`, the descent begins there, and the model is only the teacher and the first point.
+    With `start`, the descent begins there, and the model is only the teacher and the first point. `prices`
+    are those of the parts, by default their bits in the compact code.
 
     With `seen`, the model may have learned from the held-out rows. It is then too sure of them, and targets
     made of its votes would hold nothing but the labels. So its votes count no more than its temperature says,
@@ -106,8 +123,8 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
     """
     scale = logits_per_vote(model, held_out, seen)
     points = []
-    for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start):
-        answers = held_out.record(smaller, scale)
+    for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start, prices):
+        answers = held_out.record(smaller, scale * (model.temperature / smaller.temperature))
         accuracy = float(answers.right.mean())
         points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
@@ -121,8 +138,8 @@ def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> fl
 
 
 def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int,
-                    *, start: Model | None = None,
-                    made: Iterable[tuple[float, Model]] | None = None) -> Curve[Cost]:  # fmt: skip
+                    *, start: Model | None = None, made: Iterable[tuple[float, Model]] | None = None,
+                    prices: Prices | None = None) -> Curve[Cost]:  # fmt: skip
     """Return the curve of a model on all rows, with the accuracies of another curve at the same prices.
 
     These are the accuracies of other models. So no model counts more than its own accuracy on the rows that
@@ -130,7 +147,7 @@ def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Calla
     """
     points, seen = [], rows.sample(_FEW_ROWS, seed)
     if made is None:
-        made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start)
+        made = smaller_models(model, rows, like.scale, like.teacher, seed, like.sweeps, start, prices)
     for price, smaller in made:
         point, known = like.at(price), seen.accuracy(smaller)
         other = replace(point, model=smaller, estimate=cost(smaller), footprint=None, price=price)
@@ -159,8 +176,12 @@ def clauses_in_full(n_clauses: int, n_rows: int, n_classes: int) -> float:
 
 def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int,
                    sweeps: int = SWEEPS,
-                   begin: Model | None = None) -> Iterator[tuple[float, Model]]:  # fmt: skip
-    """Yield prices and models, the given one first, then from large to small."""
+                   begin: Model | None = None,
+                   prices: Prices | None = None) -> Iterator[tuple[float, Model]]:  # fmt: skip
+    """Yield prices and models, the given one first, then from large to small.
+
+    With `prices` of gates, the votes stay small, and the temperature of a model says how much a vote counts.
+    """
     SUPPORTS.check(model.needs)
     n_features = int(model.feature_map.feature.max(initial=-1)) + 1
     some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
@@ -170,7 +191,7 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
     yield 0.0, start
     every = math.ceil(len(booleans) / _FEW_ROWS)
     pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
-    size, parts, n_clauses = _bits(start), math.ceil(sweeps / SWEEPS), start.n_clauses
+    size, parts, n_clauses = prices or _bits(start), math.ceil(sweeps / SWEEPS), start.n_clauses
     step = -parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
 
     def is_much() -> bool:
@@ -191,7 +212,17 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
         if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:
             every, pruner = 1, _pruner(smaller, booleans, targets, scale, seed)
         n_clauses = len(offsets) - 1
+        if prices is not None and np.median(np.abs(votes[votes != 0])) > _HEAVY:
+            start, scale = _halved(smaller), 2 * scale
+            pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
         step += _WIDE_STEP * parts if is_much() and step % parts == 0 else 1
+
+
+def _halved(model: Model) -> Model:
+    """Return the model with half the votes, half of which mean as much."""
+    votes = np.rint(model.weights / 2).astype(np.int32)
+    halved = model.with_clauses(model.literals, model.offsets, votes)
+    return halved.with_temperature(model.temperature / 2).simplify()
 
 
 def _pruner(model: Model, booleans: Bits, targets: Floats, scale: float, seed: int) -> _native.Pruner:
@@ -226,11 +257,11 @@ def _blends(booleans: Bits, features: NDArray[np.int32], share: float, seed: int
     return np.where(from_other[:, features], booleans[other], booleans)
 
 
-def _bits(model: Model) -> tuple[float, float, float, float, float]:
+def _bits(model: Model) -> Prices:
     """Return about what a clause, literal, used Boolean, vote and doubled vote take in the compact code."""
     literal = math.log2(2 * max(model.n_booleans, 1))
     boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
-    return 3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0
+    return Prices(3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0)
 
 
 @dataclass(frozen=True)

@@ -56,10 +56,10 @@ def read_recordings(source: str, options: SourceOptions) -> Rows:
     scale = scale_of(options.scale)
     if path.suffix.lower() == ".npz":
         return _of_npz(path, options, scale)
-    window = _window(options)
+    window = window_of(options)
     pieces = list(_pieces(path, Reading(options, options.rate)))
-    _check_alike(pieces)
-    return _rows(_labelled(pieces), path, window, options, scale)
+    check_alike(pieces)
+    return rows_of(_labelled(pieces), path, window, options, scale)
 
 
 def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows:
@@ -75,11 +75,11 @@ def windows_for(front_end: FrontEnd, source: str, options: TableOptions) -> Rows
         if piece.samples.shape[1] != len(front_end.axes):
             n = piece.samples.shape[1]
             raise TableError(f"{piece.path}: has {n} axes, but the model reads {len(front_end.axes)}.")
-    return _rows(pieces, path, (front_end.window, front_end.hop), options, front_end.scale, front_end)
+    return rows_of(pieces, path, (front_end.window, front_end.hop), options, front_end.scale, front_end)
 
 
-def _window(options: SourceOptions) -> tuple[int, int]:
-    """Samples of a window, and from one to the next."""
+def window_of(options: SourceOptions) -> tuple[int, int]:
+    """Return the samples of a window, and from one to the next."""
     if options.window is None:
         what = "Recordings are cut into windows, but window= is missing. Give it in samples"
         raise TableError(f"{what}, such as window=128. At 50 samples per second that is 2.6 seconds.")
@@ -90,7 +90,7 @@ def _window(options: SourceOptions) -> tuple[int, int]:
 def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
     """Yield the pieces of a file, or of all files of a folder in the order of their names."""
     if path.is_file():
-        yield from _of_file(path, reading)
+        yield from pieces_of_file(path, reading)
         return
     if not path.is_dir():
         raise TableError(f"{path}: there is no such file or folder")
@@ -106,7 +106,7 @@ def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
         label, group = (*folders, None, None)[:2]
         if group is not None and len(folders) > 2:
             group = "/".join(folders[1:])
-        for piece in _of_file(file, replace(reading, label=label, group=group)):
+        for piece in pieces_of_file(file, replace(reading, label=label, group=group)):
             if reading.options.group is not None and piece.group is None:
                 raise TableError(
                     f"{file}: its {reading.options.group} is not known. It has no such column. Put the files "
@@ -115,7 +115,8 @@ def _pieces(path: Path, reading: Reading) -> Iterator[Piece]:
             yield piece
 
 
-def _of_file(path: Path, reading: Reading) -> Iterator[Piece]:
+def pieces_of_file(path: Path, reading: Reading) -> Iterator[Piece]:
+    """Yield the pieces of a table of samples, or of a wav file."""
     if path.suffix.lower() != ".wav":
         return pieces_of_table(path, reading)
     if reading.is_for_training and reading.label is None:
@@ -123,7 +124,7 @@ def _of_file(path: Path, reading: Reading) -> Iterator[Piece]:
     return pieces_of_wav(path, reading)
 
 
-def _check_alike(pieces: Sequence[Piece]) -> None:
+def check_alike(pieces: Sequence[Piece]) -> None:
     """Refuse files with other axes or another rate than the first file."""
     first, remedy = pieces[0], "Convert one of them."
     for piece in pieces:
@@ -153,7 +154,7 @@ def _labelled(pieces: list[Piece]) -> list[Piece]:
     return there
 
 
-def _rows(
+def rows_of(
     pieces: Sequence[Piece],
     path: Path,
     cut: tuple[int, int],
@@ -300,7 +301,7 @@ def _of_npz(path: Path, options: SourceOptions, scale: tuple[float, ...] | None)
     known = None if rate is None else float(rate.item())
     piece = Piece(X.reshape(-1, n_axes), path, 0, axes=axes, rate=known)
     X = counts_of([piece], scale)[0].reshape(X.shape)
-    made = _front_end(options, _window(replace(options, window=n_samples)), scale, piece)
+    made = _front_end(options, window_of(replace(options, window=n_samples)), scale, piece)
     if options.units is None and units is not None:
         made.set_params(units=units)
     if "groups" not in arrays and "test" not in arrays:

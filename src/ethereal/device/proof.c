@@ -216,6 +216,111 @@ void prove_novelty(void)
 }
 #endif
 
+#ifdef HAS_SCORE
+void prove_score(void)
+{
+    int32_t found;
+
+    ANY(features);
+    found = MODEL(score)(features);
+    /*@ assert proven: 0 <= found; */
+}
+
+void prove_is_normal(void)
+{
+    int found;
+
+    ANY(features);
+    found = MODEL(is_normal)(features);
+    /*@ assert proven: 0 <= found <= 1; */
+}
+#endif
+
+#ifdef HAS_NORMAL_LEARN
+/* What is true of the board's own normal after any sequence of calls. */
+static void any_own_state(void)
+{
+    unsigned i;
+
+    Frama_C_make_unknown((char *)&RUNTIME(own_state), sizeof RUNTIME(own_state));
+    for (i = 0; i < RUNTIME_LIMIT(OWN_FEATURES); i++) {
+        RUNTIME(own_state).shifts[i] = Frama_C_unsigned_char_interval(0, 15);
+        RUNTIME(own_state).deviations[i] = Frama_C_unsigned_int_interval(0, 2046u * 65535u);
+    }
+    for (i = 0; i < RUNTIME_LIMIT(OWN_CENTRES) * RUNTIME_LIMIT(OWN_FEATURES); i++)
+        RUNTIME(own_state).centres[i] = (int16_t)Frama_C_interval(-1023, 1023);
+    for (i = 0; i < RUNTIME_LIMIT(OWN_HELD) * RUNTIME_LIMIT(OWN_FEATURES); i++)
+        RUNTIME(own_state).held[i] = (int16_t)Frama_C_interval(-1023, 1023);
+    for (i = 0; i < RUNTIME_LIMIT(OWN_CENTRES); i++)
+        RUNTIME(own_state).counts[i] = Frama_C_unsigned_char_interval(0, 64);
+    RUNTIME(own_state).n_centres = Frama_C_unsigned_char_interval(0, RUNTIME_LIMIT(OWN_CENTRES));
+    RUNTIME(own_state).n_held = Frama_C_unsigned_char_interval(0, RUNTIME_LIMIT(OWN_HELD));
+    RUNTIME(own_state).oldest = Frama_C_unsigned_char_interval(0, RUNTIME_LIMIT(OWN_HELD) - 1u);
+    RUNTIME(own_state).rate = Frama_C_unsigned_int_interval(0, 0x1000000u);
+}
+
+static void check_own_state(void)
+{
+    /*@ assert RUNTIME(own_state).n_centres <= RUNTIME_LIMIT(OWN_CENTRES); */
+    /*@ assert RUNTIME(own_state).n_held <= RUNTIME_LIMIT(OWN_HELD); */
+    /*@ assert RUNTIME(own_state).oldest < RUNTIME_LIMIT(OWN_HELD); */
+    /*@ assert RUNTIME(own_state).rate <= 0x1000000u; */
+}
+
+void prove_normal_learn(void)
+{
+    int found;
+
+    any_own_state();
+    ANY(features);
+    found = MODEL(normal_learn)(features);
+    check_own_state();
+    /*@ assert proven: 0 <= found <= 1; */
+}
+
+void prove_normal_end(void)
+{
+    int found;
+
+    any_own_state();
+    found = MODEL(normal_end)();
+    check_own_state();
+    /*@ assert proven: 0 <= found <= 1; */
+}
+
+void prove_normal_drift(void)
+{
+    unsigned found;
+
+    any_own_state();
+    found = MODEL(normal_drift)((int32_t)Frama_C_long_interval(0, 0x7FFFFFFFL));
+    check_own_state();
+    /*@ assert proven: found <= 1000; */
+}
+
+void prove_normal_save(void)
+{
+    static uint8_t to[LIMIT(NORMAL_STATE_BYTES)];
+    unsigned found;
+
+    any_own_state();
+    found = MODEL(normal_save)(to);
+    /*@ assert proven: found <= LIMIT(NORMAL_STATE_BYTES); */
+}
+
+void prove_normal_restore(void)
+{
+    static uint8_t from[LIMIT(NORMAL_STATE_BYTES)];
+    int found;
+
+    any_own_state();
+    ANY(from);
+    found = MODEL(normal_restore)(from, LIMIT(NORMAL_STATE_BYTES));
+    check_own_state();
+    /*@ assert proven: 0 <= found <= 1; */
+}
+#endif
+
 #ifdef HAS_DRIFT
 /* After any number of answers. */
 void prove_drift(void)

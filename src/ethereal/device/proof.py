@@ -36,6 +36,15 @@ _OPTIONS = (
 # What is shown, what the tool's own library says of itself, and what no way leads to.
 _SETTLED = ("Valid", "Considered valid", "Dead")
 _CONTRACTS = ("user", "precondition", "postcondition")
+_NORMAL = (
+    "score",
+    "is_normal",
+    "normal_learn",
+    "normal_end",
+    "normal_drift",
+    "normal_save",
+    "normal_restore",
+)
 _LEARNING = ("learn", "learn_last", "adapt_step", "adapt", "unlearn", "forget", "save", "restore", "entry",
              "learn_entry")  # fmt: skip
 _COMPACT = ("predict", "class_sums", "predict_batch", "predict_32_rows", "sum", "sum_row")
@@ -116,7 +125,7 @@ class Source:
             names = ["check", "predict", "class_sums", "predict_batch"]
             names += ["predict_32_rows"] * self.has("booleanize")
         others = ("missing", "convert", "novelty", "drift", "window", "push")
-        names += [what for what in others if self.has(what)]
+        names += [what for what in (*others, *_NORMAL) if self.has(what)]
         names += ["crc32"] * ("et_crc32" in self.text)
         if "LEADING_ZEROS 1" in self.text:
             names.append("leading_zeros")
@@ -136,8 +145,9 @@ class Source:
             f"#define RUNTIME(x) {prefixes[0]}et_##x",
             f"#define RUNTIME_LIMIT(x) {prefixes[1]}ET_##x",
         ]
-        lines += [f"#define HAS_{what.upper()}" for what in ("booleanize", "missing", "convert", "novelty",
-                  "drift", "feature_name", "window", "learn") if self.has(what)]  # fmt: skip
+        known = ("booleanize", "missing", "convert", "novelty", "drift", "score", "normal_learn",
+                 "feature_name", "window", "learn")  # fmt: skip
+        lines += [f"#define HAS_{what.upper()}" for what in known if self.has(what)]
         if self.has("value_of"):
             lines.append("#define HAS_NUMBER")
         if f"#define {upper}_UNKNOWN " in self.header:

@@ -96,7 +96,7 @@ def _inputs(program: CProgram, function: str) -> Inputs | None:
         return None
     from ethereal_bounds import Assumed, Inputs
 
-    width = program.stand_ins[0].dtype.itemsize
+    width = program.stand_ins[0].dtype.itemsize if program.stand_ins else 4
     values = [each.view(f"u{width}").tolist() for each in program.stand_ins]
     if program.call == "batch":
         return Inputs(values, width, rows=_ROWS)

@@ -2,8 +2,8 @@
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
 and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. `micropython` writes a
-MicroPython package, and `web` a page in which the C runs. docs/guide/board.md says how to use them,
-lab/notes/device.md what the layouts cost.
+MicroPython package, `verilog` the gates of an FPGA, and `web` a page in which the C runs.
+docs/guide/board.md says how to use them, lab/notes/device.md what the layouts cost.
 
 Names are loaded at their first use, so that a command knows its options quickly.
 """
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ethereal.export.c99.early import answering_early
     from ethereal.export.c99.layouts import LAYOUTS
     from ethereal.export.c99.program import Program, make_program
+    from ethereal.export.hdl import verilog
     from ethereal.export.mpy import micropython
     from ethereal.export.options import ExportOptions
     from ethereal.export.page.web import web
@@ -38,6 +39,7 @@ __all__ = [
     "micropython",
     "project",
     "stm32f746g_disco",
+    "verilog",
     "web",
     "write_folder",
     "zephyr",
@@ -50,6 +52,7 @@ __getattr__ = loader(
         "c99.layouts": "LAYOUTS",
         "c99.program": "Program make_program",
         "c99.early": "answering_early",
+        "hdl": "verilog",
         "mpy": "micropython",
         "c99.device_rows": "NUMBER_TYPES",
         "options": "ExportOptions",

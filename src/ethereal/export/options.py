@@ -85,6 +85,9 @@ class ExportOptions(LearnOptions, ProgramOptions):
         `learn_rows=60`.
     majority
         For models of windows: `NAME_push` returns the most frequent of so many last answers.
+    own_normal
+        Centres with which the board learns what is normal on its own machine, such as 8. The model must know
+        what is normal. `ethereal.adapt.Normal` does the same on the computer. 0 is for none.
     name
         Name of the files, and prefix of all C names.
     with_names
@@ -98,6 +101,9 @@ class ExportOptions(LearnOptions, ProgramOptions):
     name: str = "model"
     majority: int = option(
         1, "Answers that vote on each answer of a stream of samples, for models of windows."
+    )
+    own_normal: int = option(
+        0, "Centres with which the board learns what is normal on its own machine, 0 for none."
     )
     with_names: bool = option(False, "Add names of classes and features.", "--names")
     single_header: bool = option(False, "Everything in one header.", "--single-header")
@@ -138,6 +144,12 @@ class ExportOptions(LearnOptions, ProgramOptions):
         if options.flash is not None:
             check_integer("flash", options.flash, 1, 2**31 - 1)
         check_integer("majority", options.majority, 1, 255)
+        check_integer("own_normal", options.own_normal, 0, 64)
+        if options.own_normal and options.learn is not None:
+            raise ValueError(
+                f"own_normal is {options.own_normal} and learn is {options.learn!r}. A board learns one of "
+                "them."
+            )
         check_number("early", options.early, 0, 0.5)
         if options.clause_bytes is not None:
             check_integer("clause_bytes", options.clause_bytes, 0, 2**31 - 1)

@@ -19,13 +19,13 @@ from ethereal.features.matrices import (
     is_frame,
     native_numbers,
 )
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, WINDOWS, Supports
 from ethereal.model.output import early_answers, parts_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
+SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=EVERY_ANSWER, early=True)
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
@@ -94,7 +94,9 @@ class Engine:
         )[0]
 
     def class_sums(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.int32]:
-        """Return the votes per class, rows x classes."""
+        """Return the votes per class, rows x classes. Of a detector they are the limit and the score."""
+        if self._model.output.kind == "normal":
+            return self._limit_and_score(X, packed)
         return self._run(X, (self._model.n_classes,), np.int32, n_jobs, packed)
 
     def clause_outputs(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.bool_]:
@@ -106,6 +108,17 @@ class Engine:
         sums = np.empty((len(booleans), self._model.n_classes), dtype=np.int32)
         self._native.run_bools(booleans, sums, 1)
         return sums
+
+    def _limit_and_score(self, X: Any, packed: bool) -> NDArray[np.int32]:
+        model = self._model
+        if packed:
+            raise ValueError("the model reads numbers, so that there are no packed rows. Leave packed out.")
+        assert model.normal is not None
+        rows = input_matrix(model, X)
+        if rows.dtype.kind == "f":
+            model.feature_map.refuse_unexpected_missing(rows, model.input_names)
+        scores = model.normal.score(rows)
+        return np.stack([np.full(len(rows), model.normal.limit), scores], axis=1).astype(np.int32)
 
     @cached_property
     def _parts(self) -> list[Model]:

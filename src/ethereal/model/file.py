@@ -24,16 +24,18 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.deployment import Deployment
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown, Number
+from ethereal.model.needs import EVERY_ANSWER, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown, NormalOrNot, Number
 from ethereal.model.seen import Seen
+from ethereal.normal import TENSORS, Normal
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 # 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
-# not know its training rows, 4 has no numbers as answers. A file has the lowest version that holds its model.
-FORMAT_VERSION = 5
+# not know its training rows, 4 has no numbers as answers, 5 does not know what is normal. A file has the
+# lowest version that holds its model.
+FORMAT_VERSION = 6
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -54,9 +56,10 @@ _TYPES = {  # of the tensors
     "is_boolean": np.bool_,  # only where a feature is 0 or 1
     "seen_low": np.float32,
     "seen_high": np.float32,
+    **TENSORS,
 }
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=EVERY_ANSWER, early=True)
 
 
 class ModelFileError(ValueError):
@@ -89,6 +92,8 @@ def to_file_bytes(model: Model) -> bytes:
     tensors = {name: part for name in names if (part := getattr(model, name)) is not None}
     if model.seen is not None:
         tensors |= {"seen_low": model.seen.low, "seen_high": model.seen.high}
+    if model.normal is not None:
+        tensors |= model.normal.tensors()
     booleanizer: dict[str, Any] | None = None
     if model.fitted is not None:
         feature_map = model.feature_map
@@ -107,6 +112,7 @@ def to_file_bytes(model: Model) -> bytes:
     if isinstance(output, ClassesOrUnknown) or model.seen is not None or model.early:
         version = 4
     version = 5 if isinstance(output, Number) else version
+    version = 6 if model.normal is not None else version
     about: dict[str, Any] = {
         "format_version": version,
         "sha256": _NO_DIGEST,
@@ -127,10 +133,17 @@ def to_file_bytes(model: Model) -> bytes:
         about["unknown"] = {"margin": output.margin, "label": label}
     if model.seen is not None:
         about["seen"] = {"limit": model.seen.limit, "rates": model.seen.rates}
+    if model.normal is not None:
+        about["normal"] = {"limit": model.normal.limit, "answers": isinstance(output, NormalOrNot)}
     if model.early:
         about["early"] = model.early
     if model.deployment is not None:  # which older versions of the package do not look for
         about["deployment"] = model.deployment.as_dict()
+    return _sealed(about, tensors)
+
+
+def _sealed(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
+    """Return the file of a description and its arrays, with the checksum of all."""
     text = json.dumps(about, separators=(",", ":"), sort_keys=True)
     # Only one entry, because safetensors writes several in no particular order.
     blank = safetensors.save({k: np.ascontiguousarray(v) for k, v in tensors.items()}, {"ethereal": text})
@@ -180,12 +193,19 @@ def from_file_bytes(data: bytes) -> Model:
         if "seen" in about:
             low, high = _tensor(tensors, "seen_low"), _tensor(tensors, "seen_high")
             seen = Seen(low, high, about["seen"]["limit"], tuple(about["seen"]["rates"]))
+        normal = None
+        if version > 5 and "normal" in about:
+            arrays = {name.removeprefix("normal_"): _tensor(tensors, name) for name in TENSORS}
+            normal = Normal(**arrays, limit=about["normal"]["limit"])
         if tensors:
             raise ValueError(f"tensor {min(tensors)!r} does not belong into a model file")
         if version > 3 and "unknown" in about:
             model = model.with_unknown(**about["unknown"])
         if "deployment" in about:
             model = model.with_deployment(Deployment(**about["deployment"]))
+        if normal is not None:
+            answers = about["normal"]["answers"] is True
+            model = model._with(normal=normal, output=NormalOrNot(model.classes) if answers else model.output)
         return model if seen is None else model._with(seen=seen)
     except KeyError as error:
         raise ModelFileError(f"the model file has no {error}") from error

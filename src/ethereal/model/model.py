@@ -27,10 +27,12 @@ from ethereal.model.engine import SUPPORTS, Engine, input_matrix
 from ethereal.model.needs import ANSWERS, WINDOWS, Needs, NotSupported, Supports
 from ethereal.model.output import Check, Classes, Number, checks_of
 from ethereal.model.seen import Drift, Seen, seen_in
+from ethereal.normal import Normal, NormalOptions
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
     from ethereal.model.explain import ExplainedNumber, Explanation
+    from ethereal.model.normal import NormalExplanation
     from ethereal.model.rules import Rule
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
@@ -41,7 +43,8 @@ _UNKNOWN = Supports("with_unknown", front_ends=WINDOWS, outputs=ANSWERS, early=T
 class Model:
     """Immutable clauses with their Booleanizer, labels and provenance.
 
-    Two models are equal when their clauses in order, labels, Booleanizer and feature names are equal.
+    Two models are equal when their clauses in order, labels, Booleanizer, feature names and what they know of
+    normal rows are equal.
     `boolean_rates`, `typical_rows`, `provenance`, `temperature` and `deployment` do not count.
 
     Parameters
@@ -117,6 +120,7 @@ class Model:
     temperature: float
     provenance: Mapping[str, Any]
     seen: Seen | None  # ranges and rates of the training rows
+    normal: Normal | None  # centres of normal rows, and how far from them is still normal
     early: tuple[Check, ...]  # where a row may be answered without the clauses that follow
     deployment: Deployment | None  # bounds, chip and layout that it was pruned for
 
@@ -155,6 +159,7 @@ class Model:
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
             seen=None,
+            normal=None,
             early=checks_of(early, len(clauses)),
             deployment=None,
         )
@@ -383,8 +388,55 @@ class Model:
         """Return the model that knows ranges and rates of its training rows, or None of them with X=None.
 
         Each group is compared with the ranges of the others. About a share `rare` of these rows is novel.
+        Ranges do not notice what is odd inside them. `with_normal` does.
         """
         return self._with(seen=None if X is None else seen_in(self, X, y, groups, rare))
+
+    def with_normal(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        *,
+        false_alarms: float = 0.01,
+        n_centres: int | Literal["auto"] = "auto",
+        n_features: int = 40,
+        random_state: int = 0,
+    ) -> Model:
+        """Return the model that knows what is normal, or that does not with X=None.
+
+        "Unknown" says that the clauses do not agree. "Not normal" says that a row is far from all training
+        rows, whatever the clauses say. `novelty` then is the distance, and `normal.limit` the largest one
+        that is normal. The record also has the rates of the answers, for `drift`.
+
+        Parameters
+        ----------
+        X, y, groups
+            Training rows, their labels, and the person or machine of each. Groups that are left out in turn
+            give the limit. Without groups, parts of the rows do. Without labels, the model's answers count.
+        false_alarms
+            Share of normal rows that may be called not normal.
+        n_centres, n_features, random_state
+            See `EtherealDetector`. The features are those that clauses ask for, or all if these tell classes
+            better that are left out in turn.
+
+        Examples
+        --------
+        >>> from ethereal import EtherealClassifier
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = EtherealClassifier(epochs=5, random_state=0).fit(X, y).model_.with_normal(X, y)
+        >>> bool(model.novelty([[9.0, 9.0, 0.1, 9.0]])[0] > model.normal.limit)
+        True
+        """
+        if X is None:
+            has_ranges = self.seen is not None and self.seen.has_ranges
+            return self._with(normal=None, seen=self.seen if has_ranges else None)
+        from ethereal.model.normal import with_normal
+
+        return with_normal(
+            self, X, y, groups, NormalOptions(false_alarms, n_centres, n_features, random_state)
+        )
 
     def ignoring_missing(self) -> Model:
         """Return the model that also answers rows with missing values where training had none.
@@ -484,6 +536,16 @@ class Model:
 
         return explain(self, x, max_rules)
 
+    def explain_normal(self, x: ArrayLike, most: int = 5) -> NormalExplanation:
+        """Explain why one row or window is normal or not, by the features that are far from their usual.
+
+        `x` is one row of features, or one window. At most so many features are listed. The model is one of an
+        `EtherealDetector`, or has `with_normal`.
+        """
+        from ethereal.model.normal import explain_normal
+
+        return explain_normal(self, x, most)
+
     def rules(self) -> list[Rule]:
         """Return the clauses in the user's terms, with intervals of raw features."""
         from ethereal.model.rules import rules
@@ -544,10 +606,15 @@ class Model:
         return to_html(self)
 
     def novelty(self, X: Any) -> NDArray[np.int64]:
-        """Return how many features of each row are outside of their range in training.
+        """Return how far each row is from what is normal. A row beyond `normal.limit` is not normal.
 
-        A row with more than `seen.limit` is novel.
+        Of a model that knows ranges alone (`with_seen`), it is the number of features outside of their
+        range, and a row with more than `seen.limit` is novel.
         """
+        if self.normal is not None:
+            from ethereal.model.normal import rows_of
+
+            return self.normal.score(rows_of(self, X))
         return self._known_rows().outside(input_matrix(self, X))
 
     def drift(self) -> Drift:
@@ -557,7 +624,7 @@ class Model:
     def _known_rows(self) -> Seen:
         if self.seen is None:
             raise ValueError(
-                "the model does not know its training rows. Give them: model.with_seen(X, y, groups)."
+                "the model does not know its training rows. Give them: model.with_normal(X, y, groups)."
             )
         return self.seen
 
@@ -631,7 +698,7 @@ class Model:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Model):
             return NotImplemented
-        names = "clauses", "early", "output", "feature_names", "front_end"
+        names = "clauses", "early", "output", "feature_names", "front_end", "normal"
         maps = [None if model.fitted is None else model.feature_map for model in (self, other)]
         return maps[0] == maps[1] and all(getattr(self, name) == getattr(other, name) for name in names)
 
@@ -659,6 +726,10 @@ class Model:
             raise NotSupported("A model whose answer is a number does not keep what training saw.")
         if self.seen is not None and len(self.seen.low) != self.n_features:
             raise ValueError(f"{len(self.seen.low)} ranges for {self.n_features} features")
+        if self.normal is not None and self.normal.features[-1] >= self.n_features:
+            raise ValueError(f"what is normal has feature {self.normal.features[-1]} of {self.n_features}")
+        if self.output.kind == "normal" and (self.normal is None or self.n_classes != 2):
+            raise ValueError("a model that answers whether a row is normal must know what is, and two labels")
         if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
             raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
 
@@ -668,7 +739,7 @@ class Model:
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
         kept.update({"output": self.output} if isinstance(self.output, Number) else {"classes": self.classes})
-        parts = {name: getattr(self, name) for name in ("output", "seen", "early", "deployment")}
+        parts = {name: getattr(self, name) for name in ("output", "seen", "normal", "early", "deployment")}
         return _copied, (self.clauses, parts, kept)
 
     def _with(self, **parts: Any) -> Model:

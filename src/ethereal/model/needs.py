@@ -16,6 +16,7 @@ _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
 ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 ALL_ANSWERS = ANSWERS | {"number"}
+EVERY_ANSWER = ALL_ANSWERS | {"normal"}  # and of those that take a model which only tells what is normal
 # What a consumer takes so many of, what the model has, and the remedy.
 _PRUNE = "Train with literal_budget=, or prune the model."
 _BINS = "Use fewer bins, or the thermometer encoding."
@@ -30,6 +31,7 @@ _WORDS = {
 
 _REMEDIES = {
     "windows": " Export it as C, or use a model of the features alone.",
+    "normal": " The model has no clauses. Export it as C, and ask model.explain_normal(x) why it answers.",
     "unknown": " Take the margin off with model.with_unknown(None), and set it again afterwards.",
 }
 
@@ -43,7 +45,7 @@ class Needs:
     """Facts of one model that consumers differ in. `Model.needs` computes them."""
 
     meaning: str  # of a clause: "and"
-    output: str  # "classes", "unknown" or "number"
+    output: str  # "classes", "unknown", "number" or "normal"
     front_end: str | None  # what makes features of raw windows
     n_classes: int
     n_booleans: int

@@ -221,6 +221,13 @@ class ClassesOrUnknown(Classes):
         return np.append(labels, self.unknown)[self.codes(sums)]
 
 
+@dataclass(frozen=True, eq=False)
+class NormalOrNot(Classes):
+    """The first label up to a limit, the second above it. The sums are the limit and the score."""
+
+    kind: ClassVar[str] = "normal"
+
+
 def leads(sums: NDArray[Any]) -> NDArray[np.int64]:
     """Return by how many votes the first class leads in each row, 0 on a tie."""
     if sums.shape[1] < 2:

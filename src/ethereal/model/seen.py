@@ -48,6 +48,11 @@ class Seen:
         for bounds in (self.low, self.high):
             bounds.setflags(write=False)
 
+    @property
+    def has_ranges(self) -> bool:
+        """Whether any feature has a range, so that there is something to be outside of."""
+        return bool(np.isfinite(self.high).any() or np.isfinite(self.low).any())
+
     def outside(self, features: NDArray[Any]) -> NDArray[np.int64]:
         """Return how many features of each row are outside of their range. A missing value is not."""
         singles = to_float32(features)
@@ -81,7 +86,7 @@ def seen_in(
     # The most features outside of their ranges that all but a few rows of unseen groups have.
     limit = int(np.sort(counts)[int(np.ceil((1 - rare) * len(counts))) - 1])
     low, high = _ranges(rows, used)
-    return Seen(low, high, limit, _rates(model, labels))
+    return Seen(low, high, limit, rates_of(model, labels))
 
 
 def _ranges(rows: NDArray[np.float32], used: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -91,7 +96,7 @@ def _ranges(rows: NDArray[np.float32], used: NDArray[np.bool_]) -> tuple[NDArray
     return low, high
 
 
-def _rates(model: Model, labels: NDArray[Any]) -> tuple[int, ...]:
+def rates_of(model: Model, labels: NDArray[Any]) -> tuple[int, ...]:
     """Return the rates of all answers. That of "unknown" is what its calibration expects."""
     shares = np.array([(labels == label).mean() for label in model.classes.tolist()])
     if model.output.n_answers > model.n_classes:

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, empty_bins, encodings_of
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.features.front_end import Group
     from ethereal.model import Model
 
-SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
+SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=EVERY_ANSWER, early=True)
 
 
 def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
@@ -171,10 +171,13 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
 
     Features of windows are never missing, so the smaller model does not take NaN.
     """
-    if model.front_end is None or not model.n_includes:
+    if model.front_end is None or not (model.n_includes or model.normal is not None):
         return model, np.arange(model.n_features)
     feature_map, clauses = model.feature_map, model.clauses
-    feature_groups = np.unique(model.front_end.group_of[feature_map.feature[clauses.boolean]])
+    used = feature_map.feature[clauses.boolean]
+    if model.normal is not None:
+        used = np.append(used, model.normal.features)
+    feature_groups = np.unique(model.front_end.group_of[used])
     is_kept = np.isin(model.front_end.group_of, feature_groups)
     kept = np.flatnonzero(is_kept)
     counts = np.diff(feature_map.threshold_offsets)
@@ -204,6 +207,7 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
         boolean_rates=None if rates is None else rates[columns],
         typical_rows=typical,
         seen=None if model.seen is None else model.seen.take(kept),
+        normal=None if model.normal is None else model.normal.take(kept),
         deployment=model.deployment,
     ), kept
 
@@ -216,7 +220,7 @@ PASSES = (shortest, lambda clauses, _: clauses.merged())
 def simplify(model: Model) -> Model:
     """Drop, shorten and merge clauses without changing a class sum, see `Model.simplify`."""
     SUPPORTS.check(model.needs)
-    if model.early:  # it was simplified before, and its clauses stay in their order
+    if model.early or model.output.kind == "normal":  # its clauses stay in their order
         return model
     clauses = model.clauses
     for one in PASSES:

@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ethereal.base.options import flags_of, option
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import FROM, Budget, Learner, check_learner
 
+T = TypeVar("T")
 QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 
 
@@ -26,6 +27,24 @@ class Extent:
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
     learner: Learner = option(*FROM, kind=str)
     all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
+
+
+@dataclass(frozen=True)
+class NormalRows:
+    """How a run with normal rows alone is asked for, see `ethereal.runs.normal.run_normal`."""
+
+    normal: bool = option(False, "All rows are normal, without labels. Learn to notice others.", "--normal")
+    abnormal: str | None = option(None, "With --normal: a table or a folder to test with.")
+    false_alarms: float = option(0.01, "With --normal: share of normal rows that may be alarms.")
+
+
+@dataclass(frozen=True)
+class Asked(NormalRows, Extent):
+    """What the command offers of both kinds of a run."""
+
+    def part(self, kind: type[T]) -> T:
+        """Return the options of one kind."""
+        return kind(**{each.name: getattr(self, each.name) for each in fields(kind)})  # type: ignore[arg-type]
 
 
 KINDS = (SourceOptions, Budget, TrainingOptions, SplitOptions, UnknownOptions, Extent)

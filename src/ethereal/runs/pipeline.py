@@ -167,7 +167,7 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         if plan.unknown is not None:
             model, unknown = _calibrate(model, chosen, train, rows, plan.unknown, seed)
     if plan.novelty:
-        model = model.with_seen(X, y, groups)
+        model = model.with_normal(X, y, groups)
     model.save(folder.path / "model.etm")
     answers = model.with_unknown(None).predict(rows.X_test)
     beside, curve = neighbours(chosen.curve, chosen.point), _spread(chosen.curve)

@@ -107,7 +107,7 @@ class UnknownOptions:
     answered: float | None = option(None, "Share of rows to answer, such as 0.9, in place of --unknown.")
 
     novelty: bool = option(
-        False, "Let the model know its training rows, for NAME_novelty() and NAME_drift() in C.", "--novelty"
+        False, "Let the model know what is normal, for NAME_is_normal() and NAME_drift() in C.", "--novelty"
     )
 
     def __post_init__(self) -> None:

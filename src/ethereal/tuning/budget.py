@@ -183,6 +183,19 @@ class Budget:
             bounds.append(self.worst_instructions)
         return [u / b if b else (math.inf if u else 0.0) for u, b in zip(used, bounds, strict=True)]
 
+    @property
+    def promises(self) -> list[str]:
+        """What is bounded, as it was given."""
+        bounds = {name: getattr(self, name) for name in BOUNDS}
+        return [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
+
+    def takes(self, footprint: Footprint) -> str:
+        """Return what a model takes, in words."""
+        return (
+            f"{footprint.bytes} bytes, {footprint.instructions:g} instructions per row, "
+            f"{footprint.ram} bytes of RAM"
+        )
+
     def describe(self) -> str:
         """Return the bounds in words."""
         speed = "" if self.instructions == math.inf else f" and {self.instructions:g} instructions per row"
@@ -211,6 +224,45 @@ class OfFewRows(Budget):
             f"{self.flash / 1024:g} kB of flash at most, because rows are few, and half of it may cost "
             f"{points}. flash= sets another."
         )
+
+
+@dataclass(frozen=True)
+class Gates(Budget):
+    """What a model may take on an FPGA: lookup tables, as `ethereal.tuning.footprint.in_gates` counts them.
+
+    >>> Gates(luts="2k").luts
+    2000.0
+    """
+
+    luts: Any = math.inf
+    counts = None
+    on_size = True
+
+    def __post_init__(self) -> None:
+        """Turn a text into a number."""
+        super().__post_init__()
+        luts = parse_count("luts", self.luts) if isinstance(self.luts, str) else self.luts
+        object.__setattr__(self, "luts", check_number("luts", luts, 1, math.inf))
+
+    @property
+    def promises(self) -> list[str]:
+        """The bound, as it was given."""
+        return [f"luts={self.luts:g}"]
+
+    def cost(self, footprint: Footprint) -> float:
+        """Return the lookup tables."""
+        return float(getattr(footprint, "luts", math.inf))
+
+    def takes(self, footprint: Footprint) -> str:
+        """Return what a model takes, in words."""
+        return f"about {self.cost(footprint):.0f} lookup tables"
+
+    def _shares(self, footprint: Footprint) -> list[float]:
+        return [self.cost(footprint) / self.luts]
+
+    def describe(self) -> str:
+        """Return the bound in words."""
+        return f"{self.luts:g} lookup tables"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from ethereal.base.checks import DoesNotFit
 from ethereal.compress import curve as curves
-from ethereal.model.deployment import BOUNDS
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.footprint import Footprint, Measure
 
@@ -327,14 +326,12 @@ class Choice:
         elif known:
             nearest = min(known, key=lambda pair: (budget.excess(pair[1]), pair[1].bytes))[0]
         took = nearest.footprint or nearest.estimate
-        bounds = {name: getattr(budget, name) for name in BOUNDS}
-        promise = [f"{name}={value:g}" for name, value in bounds.items() if value < math.inf]
+        promise = budget.promises
         if self._may_lose is not None:
             promise.append(f"max_loss={self._may_lose:g} (accuracy {least:.4f} or more on held-out rows)")
         return BudgetError(
-            f"No pruned model fits within {' and '.join(promise)}. The nearest has {took.bytes} bytes, "
-            f"{took.instructions:g} instructions per row, {took.ram} bytes of RAM and accuracy "
-            f"{nearest.accuracy:.4f}. Allow more, or start from a smaller or more accurate machine.",
+            f"No pruned model fits within {' and '.join(promise)}. The nearest has {budget.takes(took)} and "
+            f"accuracy {nearest.accuracy:.4f}. Allow more, or start from a smaller or more accurate machine.",
             nearest,
             self.curve,
         )

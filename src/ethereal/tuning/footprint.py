@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _THRESHOLD_BYTES = 4
 MOST_ROWS = 64  # to execute a program on
 _NO_ROOM = 1.25  # times the bytes that are allowed. A compiler may leave out some of the tables.
+_GATES, _PER_TABLE = 20_000, 3  # literals, from which on they are not laid out, and those that a table ANDs
 _PLENTY = 1 << 20  # bytes of RAM, to find out how much a program needs
 
 
@@ -36,6 +37,13 @@ class Footprint:
     clause_bytes: int | None = None  # of `ethereal.export.c`
     worst: int | None = None  # instructions that no row exceeds, where they are bounded
     cycles: float | None = None  # estimated, mean of the rows, where the program was executed
+
+
+@dataclass(frozen=True)
+class GateFootprint(Footprint):
+    """What a model takes, with its lookup tables on an FPGA."""
+
+    luts: int = 0  # of four inputs, estimated before place and route
 
 
 # Gives what a model takes in each form of its export, the fastest first, and nothing if it cannot be
@@ -67,6 +75,23 @@ def estimate(model: Model) -> Footprint:
         tests += np.cumprod(np.concatenate([[1.0], np.sort(true_rates)]))[: len(true_rates)].sum()
     code, work = _features(model, used)
     return Footprint(stored + code, round(10 * float(tests) + 10 * len(used) + work, 1))
+
+
+def in_gates(model: Model) -> GateFootprint:
+    """Estimate without a synthesis, from what `ethereal.export.verilog` would write.
+
+    A machine that no FPGA holds has a bound that is far too low, and large enough.
+
+    >>> from ethereal import Model
+    >>> in_gates(Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])).luts
+    11
+    """
+    from ethereal.export.hdl.estimate import luts_of
+
+    takes = estimate(model)
+    if model.n_includes > _GATES or not model.simplify().n_clauses:
+        return GateFootprint(**vars(takes), luts=model.n_includes // _PER_TABLE)
+    return GateFootprint(**vars(takes), luts=luts_of(model))
 
 
 def _features(model: Model, used: NDArray[np.intp]) -> tuple[int, float]:

@@ -10,15 +10,23 @@ from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, split_kwargs
-from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
+from ethereal.compress.curve import (
+    LUT_PRICES,
+    TEACHERS,
+    Curve,
+    PruneRows,
+    Teacher,
+    prune_path,
+    prune_path_like,
+)
 from ethereal.compress.narrow import narrowed
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model, checks
 from ethereal.model.simplify import without_other_groups
 from ethereal.trees.unseen import with_unseen
-from ethereal.tuning.budget import Budget, made_for
+from ethereal.tuning.budget import Budget, Gates, made_for
 from ethereal.tuning.choice import Choice
-from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
+from ethereal.tuning.footprint import Footprint, Measure, estimate, in_gates, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
 
 
@@ -35,7 +43,8 @@ class Pruning(Curve[Footprint]):
 def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None,
           max_loss: float | None = None, validation: tuple[ArrayLike, ArrayLike] | None = None,
           measure: Measure | None = None, teacher: Teacher = "votes", like: Curve[Any] | None = None,
-          groups: ArrayLike | None = None, random_state: int = 0, **bounds: Any) -> Pruning:  # fmt: skip
+          groups: ArrayLike | None = None, luts: float | str | None = None, random_state: int = 0,
+          **bounds: Any) -> Pruning:  # fmt: skip
     """Remove clauses, literals and votes until the model fits.
 
     With bounds, a model of windows also loses whole groups of kernels that do not pay. Several parts of its
@@ -78,6 +87,10 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         last machine can learn from all rows.
     groups
         The person or recording of each row. Whole ones are then held out.
+    luts
+        Lookup tables that the model may take on an FPGA, such as 2000 or "2k", in place of the bounds of a
+        board. The parts of the machine then have the prices of gates, and votes stay small. The number is an
+        estimate of what `ethereal.export.verilog` takes. `footprint.luts` has that of the chosen model.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
     **bounds
@@ -105,7 +118,9 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     model = narrowed(model)
     limits, unknown = split_kwargs(Budget, bounds, budget)
     refuse("prune", unknown, Budget)
-    budget = limits
+    budget, cost, prices = limits, estimate, None
+    if luts is not None:
+        budget, cost, prices = _gates(model, luts, limits), in_gates, LUT_PRICES
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:
@@ -123,15 +138,16 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     if (teacher if like is None else like.teacher) == "unseen":
         rows = with_unseen(model, rows, seed)
     if measure is None:
-        executed = on_device(held_out.raw, budget.target, **budget.keywords) if budget.on_size else None
-        measure = executed or estimate
+        is_board = budget.on_size and luts is None
+        executed = on_device(held_out.raw, budget.target, **budget.keywords) if is_board else None
+        measure = executed or cost
 
     def curve(kept: FrontEnd | None) -> Curve[Footprint]:
         start = None if kept is None else without_other_groups(model, kept.groups)
         if like is not None:
-            return prune_path_like(model, rows, like, estimate, seed, start=start)
+            return prune_path_like(model, rows, like, cost, seed, start=start, prices=prices)
         seen = validation is None
-        return prune_path(model, rows, held_out, teacher, estimate, seed, seen=seen, start=start)
+        return prune_path(model, rows, held_out, teacher, cost, seed, seen=seen, start=start, prices=prices)
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]
@@ -139,7 +155,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None
-    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
+    made = chosen.model if luts is not None else made_for(chosen.model, budget, chosen.footprint)
+    last = replace(chosen, model=made)
     given, *measured = (last if point is chosen else point for point in choice.curve)
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
@@ -147,6 +164,17 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     points, its_curve = (given, *by_start[which]), curves[which]
     taken = last.model, chosen.accuracy, chosen.footprint
     return Pruning(points, its_curve.scale, its_curve.teacher, *taken, fronts[which])
+
+
+def _gates(model: Model, luts: float | str, others: Budget) -> Gates:
+    """Return the bound on lookup tables, beside which no bound of a board is given."""
+    from ethereal.export.hdl.design import SUPPORTS
+
+    SUPPORTS.check(model.needs)
+    if others != Budget(target=others.target):
+        given = others.promises[0]
+        raise ValueError(f"luts={luts} and {given} are both given. A board has flash, an FPGA has tables.")
+    return Gates(luts=luts)
 
 
 def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None,

@@ -9,6 +9,16 @@
 #define F(text) text // a string that stays in flash, on AVR
 
 enum { A0 = 14, A1, A2 };
+enum { LED_BUILTIN = 13, INPUT_PULLUP = 2, OUTPUT = 1, LOW = 0, HIGH = 1 };
+inline void pinMode(int, int) {}
+inline int digitalRead(int) { return HIGH; } // nobody presses a button
+inline void digitalWrite(int, int value) { std::printf("%s\n", value == HIGH ? "on" : "off"); }
+// A second each time that a sketch asks.
+inline unsigned long millis()
+{
+    static unsigned long now;
+    return now += 1000;
+}
 inline int analogRead(int pin) { return 10 * pin; }
 inline unsigned long micros() { return (unsigned long)std::clock(); }
 
@@ -22,6 +32,8 @@ class Port {
     void print(const char *text) { std::printf("%s", text); }
     void print(char sign) { std::printf("%c", sign); }
     void print(int number) { std::printf("%d", number); }
+    void print(long number) { std::printf("%ld", number); }
+    void println(unsigned number) { std::printf("%u\n", number); }
     void print(unsigned long number) { std::printf("%lu", number); }
     void print(float number, int digits) { std::printf("%.*f", digits, static_cast<double>(number)); }
     void println(const char *text) { std::printf("%s\n", text); }

@@ -19,7 +19,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.device_rows import Slots, simplified
-from ethereal.export.c99.layouts import MOST_LITERALS, REGISTRY, CLayout, find_layout
+from ethereal.export.c99.layouts import MOST_LITERALS, OF_OUTPUTS, REGISTRY, CLayout, find_layout
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.program import Program, program_of
 from ethereal.export.options import ExportOptions, Kept
@@ -64,7 +64,8 @@ def choose(
     core takes. A quick program that needs more RAM than the chip has is passed over too. The choice
     depends on the simplified model alone, so that simplifying a model never makes its export slower.
     "sliced" works on 32 rows at a time, and "redress" holds the paper's words. Both are only taken by
-    name. An export with `learn` has layouts of its own: "branches", then "lists".
+    name. An export with `learn` has layouts of its own: "branches", then "lists". The model of
+    an `EtherealDetector` always has the layout "distance".
 
     Parameters
     ----------
@@ -175,6 +176,7 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
         layouts = [find_layout(options.layout)]
     else:
         usual = [each for each in reversed(REGISTRY) if each.rows_per_call == 1 and not each.by_name]
+        usual = list(OF_OUTPUTS.get(small.output.kind, usual))
         layouts = [layout for part in PARTS for layout in part.layouts(options)] or usual
         # If no layout can hold the model, the last one says why.
         layouts = [each for each in layouts if each.supports.refusal(small.needs) is None] or layouts[-1:]

@@ -126,7 +126,7 @@ class Program:
         """What the program is, a line per sentence."""
         small = self.slots.model
         lines = [
-            f"{self.name}: a {small.kind} with {small.n_clauses} clauses and {small.n_includes} literals,",
+            f"{self.name}: {_contents(small)},",
             f'exported by ethereal {package_version()} in the layout "{self.layout}".',
             *(part.about(self) for part in self.parts),
         ]
@@ -211,6 +211,8 @@ class Program:
 
     def device_sums(self, features: NDArray[Any]) -> NDArray[np.int32]:
         """Return the class sums of the program for rows of `features`, computed on the host."""
+        if self.model.output.kind == "normal":
+            return self.model.class_sums(features)
         return self.slots.model._votes(self.device_booleans(features))
 
     def device_booleans(self, features: NDArray[Any]) -> NDArray[np.bool_]:
@@ -233,6 +235,14 @@ class Program:
         """Return Booleanized rows as the program reads them, rows x bytes."""
         slots = self.slots.rows(booleans_of(self.model, X))
         return np.pad(slots, ((0, 0), (0, self.row_bytes - slots.shape[1])))
+
+
+def _contents(small: Model) -> str:
+    """Return what a model is made of, in words."""
+    if small.output.kind == "normal" and small.normal is not None:
+        n_centres, n_features = small.normal.centres.shape
+        return f"what is normal, by {n_centres} centres of {n_features} features"
+    return f"a {small.kind} with {small.n_clauses} clauses and {small.n_includes} literals"
 
 
 def make_program(model: Model, layout: str, **keywords: Any) -> Program:

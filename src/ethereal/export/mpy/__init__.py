@@ -31,6 +31,7 @@ from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.engine import features_of
+from ethereal.model.needs import NotSupported
 from ethereal.model.output import Number
 from ethereal.model.simplify import drop_unused_kernels
 
@@ -117,6 +118,10 @@ def micropython(
     warn_of_float64(model)
     warn_of_one_class(model)
     SUPPORTS.check(model.needs)
+    if model.normal is not None:
+        raise NotSupported(
+            "MicroPython does not tell what is normal. Export as C, or drop that: model.with_normal(None)."
+        )
     learning = learning_of(model, learn)
     model, columns = drop_unused_kernels(model)
     raw = rows

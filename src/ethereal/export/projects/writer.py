@@ -22,6 +22,7 @@ from ethereal.export.c99.choose import chosen
 from ethereal.export.c99.ctext import fill, filled, float_literal, wrap
 from ethereal.export.c99.device_rows import NumberType
 from ethereal.export.c99.parts import PARTS
+from ethereal.export.c99.parts.normal import near_centres
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.c99.program import Program, usual_values
 from ethereal.export.description import described_program
@@ -332,6 +333,8 @@ def rows_near_thresholds(model: Model, kind: NumberType, n_rows: int) -> NDArray
 
 
 def _near_thresholds(model: Model, kind: NumberType, n_rows: int) -> NDArray[Any]:
+    if model.output.kind == "normal":
+        return near_centres(model, n_rows)
     rng, shape = np.random.default_rng(0), (n_rows, model.n_features)
     if model.fitted is None:
         return rng.integers(0, 2, shape).astype(bool)

@@ -62,13 +62,13 @@ class CLayout:
     singles_first: bool = False  # whether slots with one threshold come first
     learns: bool = False  # whether it tells which clauses fire, so that an export can learn
     has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
-    headers: tuple[str, ...] = ()  # folders and names of runtime headers, where its own is not all
+    headers: tuple[str, ...] | None = None  # folders and names of runtime headers, where its own is not all
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
 
     @property
     def runtime(self) -> dict[str, str]:
         """Runtime headers as the export names them, in their order, and where each lies."""
-        paths = self.headers or (f"layouts/{self.name}/{self.name}",)
+        paths = (f"layouts/{self.name}/{self.name}",) if self.headers is None else self.headers
         return {f"ethereal_{path.split('/')[-1]}.h": f"c99/{path}.h" for path in paths}
 
     def plan(self, slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
@@ -122,6 +122,16 @@ LISTS = CLayout(
     learns=True,
     headers=("runtime/votes", "runtime/learn", "layouts/lists/lists"),
 )
+# Only models without clauses take it, those of an `EtherealDetector`.
+DISTANCE = CLayout(
+    "distance",
+    "centres of what is normal",
+    Supports("layout distance", outputs=frozenset({"normal"}), front_ends=WINDOWS),
+    code_bytes=100,
+    has_rows=False,
+    headers=(),
+)
+OF_OUTPUTS = {"normal": (DISTANCE,)}  # layouts for answers that the usual ones do not give
 # From the smallest to the quickest, then those that are only taken by name.
 REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, STRAIGHT, SLICED, REDRESS)
 LEARNING: tuple[CLayout, ...] = (BRANCHES, LISTS)

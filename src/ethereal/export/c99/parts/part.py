@@ -382,12 +382,22 @@ class Seen(Part):
         # What training saw of the answers says nothing of classes that are yet to be learned.
         if draft.model.seen is None or draft.options.learns_classes:
             return None
-        if draft.kind.ctype != "float" and draft.model.front_end is None:
+        ranges = draft.model.seen.has_ranges
+        if ranges and draft.kind.ctype != "float" and draft.model.front_end is None:
             raise ValueError(
                 f"input is {draft.kind.name!r}, but ranges of features are compared as float. Leave the "
                 "option out, or take the ranges off with model.with_seen(None)."
             )
         return cls()
+
+    def text(self, which: str, program: Program) -> str:
+        has_ranges = program.model.seen is not None and program.model.seen.has_ranges
+        of_drift = {"header": "header of drift", "source": "source of drift"}
+        if which in of_drift:
+            values = self.values(program)
+            ranges = self.section(which, program, **values) if has_ranges else ""
+            return ranges + self.section(of_drift[which], program, **values)
+        return super().text(which, program)
 
     def values(self, program: Program) -> dict[str, str]:
         seen, is_float = program.model.seen, program.input.ctype == "float"
@@ -464,6 +474,8 @@ def _classes(program: Program, used: set[str]) -> str:
 def _features(program: Program, used: set[str]) -> str:
     """Return the places of features in a row. A model of windows computes its features itself."""
     model, asked = program.model, {slot.feature for slot in program.slots.slots}
+    if model.normal is not None:
+        asked |= set(model.normal.features.tolist())
     if model.front_end is not None:
         return ""
     if len(asked) > _MOST_FEATURES:

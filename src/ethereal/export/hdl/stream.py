@@ -1,0 +1,194 @@
+"""How features come in: a value a clock, compared on arrival, with the bits kept in chains.
+
+Features come in a fixed order, so a counter knows which thresholds to compare with. They are in a small
+memory beside it. Each comparator feeds a chain of flip-flops, which moves on when there is a bit. So
+no bit needs an address: after the last value of a row, each is in its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ethereal.export.c99.device_rows import Slots
+from ethereal.features.feature_map import BIN, MISSING
+
+LANES = 8  # Booleans that come in at once
+_SLOWER = 1.25  # times the values of a row, that a row may take in clocks so that comparators are saved
+_QUICK = 16  # clocks of a row, up to which nobody minds
+_MISSING = "missing"
+Bit = tuple[int, int | str]  # a feature with a threshold, "missing", or 0 for Boolean input
+
+
+@dataclass(frozen=True)
+class Step:
+    """What happens in a clock: what each comparator looks for."""
+
+    bits: tuple[Bit | None, ...]  # per comparator
+    missing: Bit | None
+    is_last: bool  # whether the value is done with
+
+
+class Stream:
+    """The steps of a row for the slots of a model, with the features that are in use or all of them."""
+
+    def __init__(self, slots: Slots, *, every_feature: bool = False) -> None:
+        self.slots, self.model = slots, slots.model
+        used = sorted({slot.feature for slot in slots.slots})
+        self.features = list(range(self.model.n_features)) if every_feature else used
+        self.is_boolean = self.model.fitted is None
+        self.data_bits = LANES if self.is_boolean else 8 * np.dtype(slots.kind.dtype).itemsize
+        self.steps = self._of_booleans(used) if self.is_boolean else self._of_numbers()
+        n_lanes = max(len(step.bits) for step in self.steps)
+        self.chains = [[bit for step in self.steps if (bit := step.bits[k])] for k in range(n_lanes)]
+        self.missing_chain = [step.missing for step in self.steps if step.missing]
+
+    @property
+    def n_beats(self) -> int:
+        """Transfers of a row."""
+        return -(-len(self.features) // LANES) if self.is_boolean else len(self.features)
+
+    @property
+    def missing_value(self) -> int | None:
+        """The value that stands for a missing one, None where no feature may be missing."""
+        return self.slots.kind.missing if self.slots.accepts_missing and not self.is_boolean else None
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether values are signed."""
+        return self.slots.kind.low < 0
+
+    def beats(self, features: ArrayLike) -> NDArray[np.int64]:
+        """Return rows as they are transferred, rows x beats, for rows of all features as the C reads them."""
+        rows = np.asarray(features)[:, self.features].astype(np.int64)
+        if not self.is_boolean:
+            return rows & ((1 << self.data_bits) - 1)
+        padded = np.pad(rows != 0, ((0, 0), (0, LANES * self.n_beats - rows.shape[1])))
+        lanes = padded.reshape(len(rows), self.n_beats, LANES)
+        return np.asarray(lanes @ (1 << np.arange(LANES)), dtype=np.int64)
+
+    def boolean(self, b: int) -> str:
+        """Return a Boolean of the model as an expression of the chains."""
+        of = self.model.feature_map
+        f, position = int(of.feature[b]), int(of.position[b])
+        if self.is_boolean:
+            return self._bit((f, 0))
+        if of.kind[b] == MISSING:
+            return self._bit((f, _MISSING))
+        limits = self.limits(f)
+        if of.kind[b] != BIN:
+            return self._bit((f, limits[position]))
+        ends = []
+        if position > 0:
+            ends.append(self._bit((f, limits[position - 1])))
+        elif of.accepts_missing(f):
+            ends.append("~" + self._bit((f, _MISSING)))
+        if position < len(limits):
+            ends.append("~" + self._bit((f, limits[position])))
+        return " & ".join(ends)
+
+    @cached_property
+    def places(self) -> dict[Bit, str]:
+        """Where each bit is after the last value of a row."""
+        places: dict[Bit, str] = {}
+        for k, chain in enumerate(self.chains):  # the first bit of a row has moved on most
+            places |= {bit: f"chain{k}[{len(chain) - 1 - i}]" for i, bit in enumerate(chain) if bit}
+        chain = self.missing_chain
+        return places | {bit: f"absent[{len(chain) - 1 - i}]" for i, bit in enumerate(chain)}
+
+    def limits(self, feature: int) -> list[int]:
+        """Return all thresholds of a feature as the integers that values are compared with."""
+        of, scale = self.model.feature_map, self.slots.scales[feature]
+        begin, end = of.threshold_offsets[feature : feature + 2]
+        return [scale.threshold(t) for t in of.thresholds_float32[begin:end].tolist()]
+
+    @property
+    def luts(self) -> float:
+        """Lookup tables of counter, comparators and handshakes, estimated."""
+        steps = len(self.steps)
+        counter = 2.0 * (steps - 1).bit_length() + 4
+        compared = 0.0 if self.is_boolean else float(self.data_bits * len(self.chains))
+        absent = 0.0 if self.missing_value is None else self.data_bits / 3
+        return counter + compared + absent + 5
+
+    @property
+    def flip_flops(self) -> int:
+        """Flip-flops of the chains and of the counter."""
+        return sum(map(len, self.chains)) + len(self.missing_chain) + (len(self.steps) - 1).bit_length() + 2
+
+    def _bit(self, bit: Bit) -> str:
+        return self.places[bit]
+
+    def _of_booleans(self, used: Sequence[int]) -> list[Step]:
+        wanted, steps = set(used), []
+        for begin in range(0, len(self.features), LANES):
+            lanes: list[Bit | None] = [
+                (f, 0) if f in wanted else None for f in self.features[begin : begin + LANES]
+            ]
+            steps.append(Step((*lanes, *[None] * (LANES - len(lanes))), None, True))
+        return steps
+
+    def _of_numbers(self) -> list[Step]:
+        wanted: dict[int, list[Bit]] = {f: [] for f in self.features}
+        absent: dict[int, Bit | None] = dict.fromkeys(self.features)
+        of, compared = self.model.feature_map, dict[int, set[int]]()
+        for b in self.slots.used.tolist():
+            f, position = int(of.feature[b]), int(of.position[b])
+            limits = self.limits(f)
+            is_bin = of.kind[b] == BIN
+            if of.kind[b] == MISSING or (is_bin and position == 0 and of.accepts_missing(f)):
+                absent[f] = (f, _MISSING)
+            if of.kind[b] != MISSING:
+                ends = (position - 1, position) if is_bin else (position,)
+                compared.setdefault(f, set()).update(limits[p] for p in ends if 0 <= p < len(limits))
+        for f, thresholds in compared.items():
+            wanted[f] = [(f, t) for t in sorted(thresholds)]
+        return self._with_comparators(wanted, absent)
+
+    def _with_comparators(self, wanted: dict[int, list[Bit]], absent: dict[int, Bit | None]) -> list[Step]:
+        """Return the steps with as few comparators as do not make a row much slower."""
+        most = max([1, *map(len, wanted.values())])
+        clocks = max(_QUICK, _SLOWER * len(wanted))
+        n = next(
+            n for n in range(1, most + 1)
+            if n == most or sum(max(1, -(-len(w) // n)) for w in wanted.values()) <= clocks
+        )  # fmt: skip
+        steps = []
+        for f, bits in wanted.items():
+            for begin in range(0, max(1, len(bits)), n):
+                part: list[Bit | None] = [*bits[begin : begin + n]]
+                is_last = begin + n >= len(bits)
+                padded = (*part, *[None] * (n - len(part)))
+                steps.append(Step(padded, absent[f] if is_last else None, is_last))
+        return steps
+
+
+@dataclass(frozen=True)
+class Column:
+    """Bits of the memory: a name, a width, and a number for each step."""
+
+    name: str
+    width: int
+    numbers: tuple[int, ...]
+
+
+def columns_of(stream: Stream) -> list[Column]:
+    """Return what the memory holds for each step, without what is the same for all of them.
+
+    These are the thresholds, which chains move on, and whether the value is done with.
+    """
+    steps, columns = stream.steps, list[Column]()
+    mask = (1 << stream.data_bits) - 1
+    for k in range(len(stream.chains)):
+        if not stream.is_boolean:
+            limits = tuple(int(bit[1]) & mask if (bit := step.bits[k]) else 0 for step in steps)
+            columns.append(Column(f"limit{k}", stream.data_bits, limits))
+        columns.append(Column(f"moves{k}", 1, tuple(int(step.bits[k] is not None) for step in steps)))
+    if stream.missing_chain:
+        columns.append(Column("moves_absent", 1, tuple(int(step.missing is not None) for step in steps)))
+    columns.append(Column("is_done", 1, tuple(int(step.is_last) for step in steps)))
+    return columns
