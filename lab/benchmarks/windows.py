@@ -35,7 +35,7 @@ from ethereal.tuning.choice import within
 from ethereal.tuning.footprint import estimate, on_device, usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.kernels import Kept, bounded, candidates, drop_groups
-from ethereal.tuning.sources import Way
+from ethereal.tuning.sources import Sources, Way
 
 MOVEMENT = ("stats", "haar", "bands")
 BUDGETS = {
@@ -98,7 +98,7 @@ def curve_of(kept: Kept, plan: Plan, X: Any, y: Any, group: Any, seed: int) -> A
         return machines(kept.front_end, plan.bins, X, y, seed)
 
     way = Way("machine", "votes")
-    return curves_of(learn, last, (X, y), folds, (way,), seed)[0][way].curve
+    return curves_of(learn, last, (X, y), folds, Sources((way,)), seed)[0][way].curve
 
 
 def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]]:

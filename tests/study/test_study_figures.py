@@ -81,7 +81,7 @@ def test_quick_models_of_the_frontier_answer_early(monkeypatch):
     monkeypatch.setattr(frontier, "SLOW", ())
     monkeypatch.setattr(frontier, "TIGHT", ())
     setup = Setup((4,), ("thermometer",), 60, 10, 4.0, None, None, 1, "votes", 0.0)
-    made = ethereal.frontier(X[:1300], y[:1300], setup, teachers=["votes"], epochs=10)
+    made = ethereal.frontier(X[:1300], y[:1300], setup, teachers=["votes"], learner="machine", epochs=10)
     small, whole, early = frontier._ours(made, SimpleNamespace(X_test=X[1300:], y_test=y[1300:]))
     assert [small["size"], whole["size"], early["size"]] == [
         "32 kB",

@@ -156,3 +156,19 @@ def test_a_program_that_disagrees_with_the_model_is_refused(monkeypatch):
     monkeypatch.setattr(EmulatedCore, "call_by_row", wrong)
     with pytest.raises(Disagreement, match=r"layout 'straight'.*cortex-m7.*\b1\b.*\b64\b"):
         list(on_device(X)(model))
+
+
+def test_trees_alone_are_one_trial(monkeypatch, tmp_path):
+    def refuse(self, X, y, **keywords):
+        raise AssertionError("a machine was trained")
+
+    monkeypatch.setattr(EtherealClassifier, "fit", refuse)
+    given = {"folds": 1, "flash": "2k", "learner": "trees", "storage": str(tmp_path / "kept.db")}
+    tuned = ethereal.tune(X, Y, test=(X[:200], Y[:200]), **given)
+    assert tuned.setup.describe() == "boosted trees"
+    assert "trees" in tuned.way
+    assert len(tuned.trials) == 1
+    assert tuned.footprint.bytes <= 2048
+    assert tuned.test_accuracy > 0.85
+    with pytest.raises(ethereal.tuning.BudgetNotMet, match="None of 1 trials kept"):
+        ethereal.tune(X, Y, **{**given, "flash": 30})

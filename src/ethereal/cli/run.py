@@ -44,9 +44,9 @@ def run(
 ) -> None:
     """Make the model for a board from DATA, compare it with a forest, and write a report.
 
-    The machine is pruned to the knee of accuracy against size, or to --flash, --ram and --instructions.
-    Everything goes to runs/NAME. The same command continues an interrupted run. Other options get a folder of
-    their own.
+    A machine and boosted trees are pruned to the knee of accuracy against size, or to --flash, --ram and
+    --instructions. The better one is taken, see --from. Everything goes to runs/NAME. The same command
+    continues an interrupted run. Other options get a folder of their own.
     """
     path = Path(data)
     data = str(path.resolve()) if path.exists() else data  # so that the run finds it from elsewhere

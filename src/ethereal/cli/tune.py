@@ -127,6 +127,7 @@ def _result(tuned: Tuning, out: Path, parts: Rows) -> dict[str, Any]:
         "footprint": asdict(tuned.footprint),
         "worst": asdict(_worst(tuned)),
         "setup": asdict(tuned.setup),
+        "way": tuned.way,
         "bounds": {k: None if v == math.inf else v for k, v in cli_fields(tuned.budget).items()},
         "trials": len(tuned.trials),
         "study": tuned.study,
@@ -169,6 +170,8 @@ def _print(tuned: Tuning, out: Path, page: Path, parts: Rows) -> None:
         say(f"               no call of {name}() can take more than {most}")
     if worst.stack_bytes is not None:
         say(f"               no call takes more than {worst.stack_bytes} bytes of stack")
+    if tuned.way:
+        say(f"comes from     {tuned.way}")
     say(f"setup          {tuned.setup.describe()}")
     say(f"trials         {len(tuned.trials)} in {tuned.seconds:.0f} s")
     say(f"written        {out}, {page}")

@@ -280,7 +280,7 @@ class PruneRows:
         """Return the shares that the teacher "unseen" gives the classes in each row."""
         if self.unseen is None:
             raise ValueError(
-                "The rows bring no answers of others. Give them as unseen=, or take teacher='votes'."
+                'teacher is "unseen", but the rows bring no answers of others. Give them as unseen=.'
             )
         labels: Floats = np.eye(n_classes)[self.codes]
         return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * labels

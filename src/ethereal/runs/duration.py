@@ -45,8 +45,8 @@ class Duration:
     board: float = _BOARD
 
     @staticmethod
-    def of(trial: Trial, n_rows: int, n_features: int, epochs: int) -> Duration:
-        """Return what follows from a trial and the sizes of the table.
+    def of(trial: Trial, n_rows: int, n_features: int, epochs: int, n_descents: int = 1) -> Duration:
+        """Return what follows from a trial, the sizes of the table, and how many ways are pruned.
 
         >>> expected = Duration.of(Trial(7e-6, 1800, 3, 1.0), 160_000, 5, 40)
         >>> round(expected.learn), round(expected.prune)
@@ -58,7 +58,7 @@ class Duration:
         n_clauses = clauses_in_full(trial.n_clauses, looked_at, trial.n_classes)
         descent = _CLAUSE * trial.slowness * n_clauses * looked_at
         share = min(_OF_ROWS, MOST_ROWS_OF_SPLIT / n_rows)
-        prune = n_splits * _OF_MACHINE * share * learn + (n_splits + 1) / 2 * descent
+        prune = n_splits * _OF_MACHINE * share * learn + (n_splits + 1) / 2 * n_descents * descent
         return Duration(learn, prune)
 
     def __str__(self) -> str:
@@ -74,9 +74,10 @@ def expected(rows: Rows, plan: Plan, n_all: int) -> list[str]:
     if n_rows * n_features * epochs < _MANY_CELLS:
         return []
     trial = _trial(rows, plan)
-    lines = [f"time: {Duration.of(trial, n_rows, n_features, epochs)}"]
+    rest = n_features, epochs, sum(not way.leaves for way in plan.ways)
+    lines = [f"time: {Duration.of(trial, n_rows, *rest)}"]
     if n_rows < n_all:
-        whole = Duration.of(trial, n_all, n_features, epochs)
+        whole = Duration.of(trial, n_all, *rest)
         lines.insert(0, f"rows: learns from {n_rows:,} of {n_all:,} rows. all_rows=True takes all: {whole}")
     return lines
 

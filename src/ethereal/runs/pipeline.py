@@ -53,7 +53,7 @@ from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
 from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
 from ethereal.tuning.machines import committee
-from ethereal.tuning.sources import Way, alone, ways_of
+from ethereal.tuning.sources import Sources, Way, alone, refuse_trees_of_windows, ways_of
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
@@ -102,10 +102,7 @@ def _ways(settings: Settings, *, is_windows: bool) -> tuple[Way, ...]:
     """Return the ways to the model for the board. A first look takes the usual one."""
     learner, usual = settings.extent.learner, (Way("machine", "votes"),)
     if is_windows:
-        if learner == "trees":
-            raise ValueError(
-                "learner is 'trees', but models of recordings come from machines. Give learner='machine'."
-            )
+        refuse_trees_of_windows(learner)
         return usual
     return usual if learner == "auto" and settings.extent.quick else ways_of(learner, ("votes", "unseen"))
 
@@ -240,8 +237,8 @@ def _calibrate(
         known = left_out[np.isin(y[left_out], y[some])]
         groups = None if rows.groups_train is None else rows.groups_train[some]
         learned, others = (X[some], y[some]), (X[known], y[known])
-        made = chosen.way, partial(train, *learned), chosen.ground, chosen.point.price
-        return alone(learned, groups, *made, others, seed)
+        sources = replace(chosen.sources or Sources(()), ways=(chosen.way,), groups=groups)
+        return alone(learned, sources, partial(train, *learned), chosen.point.price, others, seed)
 
     made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
     there = made.output.codes(made.class_sums(rows.X_test)) < made.n_classes

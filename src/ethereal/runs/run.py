@@ -172,8 +172,9 @@ def run(
 ) -> Run:
     """Make a model for a board, compare it with a forest, and write a report, as the command `ethereal run`.
 
-    The machine is pruned to the knee of accuracy against size, or to the bounds that are given. Everything
-    goes to a folder in `out`. The same call continues an interrupted run, and reads a finished one.
+    A machine and boosted trees are pruned to the knee of accuracy against size, or to the bounds that are
+    given, and the better one is taken. Everything goes to a folder in `out`. The same call continues an
+    interrupted run, and reads a finished one.
 
     Parameters
     ----------
@@ -200,8 +201,8 @@ def run(
         0 is silent but for remarks on the rows, 1 tells what is done.
     options
         All other options of the command by the names of their fields, such as `drop`, `ram`,
-        `worst_instructions`, `window`, `n_clauses`, `epochs`, `balanced`, `test`, `unknown`, `forest=False`,
-        `paper` and `all_rows`. See `ethereal.runs.options.Settings`.
+        `worst_instructions`, `learner`, `window`, `n_clauses`, `epochs`, `balanced`, `test`, `unknown`,
+        `forest=False`, `paper` and `all_rows`. See `ethereal.runs.options.Settings`.
 
     Returns
     -------

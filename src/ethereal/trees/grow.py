@@ -119,11 +119,10 @@ class Ground:
             np.add.reduceat(booleans, self.starts, axis=1, dtype=np.float32, out=codes[some])
         return codes
 
-    def grow(self, codes: Codes, y: NDArray[Any], shape: Shape, seed: int,
-             shares: Floats | None = None) -> Grown:  # fmt: skip
-        """Grow trees that answer the labels, or the shares of the classes where these are given."""
+    def grow(self, codes: Codes, y: NDArray[Any], shape: Shape, seed: int) -> Grown:
+        """Grow trees that answer the labels."""
         classes, some = np.unique(y), evenly(len(y), _MOST_ROWS)
-        wanted = (y[some, None] == classes).astype(np.float64) if shares is None else shares[some]
+        wanted = (y[some, None] == classes).astype(np.float64)
         return Grown(self, classes, boosted(codes[some], wanted, shape.for_columns(codes.shape[1]), seed))
 
 

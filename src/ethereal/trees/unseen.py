@@ -1,4 +1,4 @@
-"""What learners answer to rows that they did not see: a teacher that is no surer than it can be.
+"""What learners answer to rows that they did not see: a teacher that is as sure as it can be, and not surer.
 
 A model knows the rows that it learned from, so its answers there are close to the labels. A fifth of the rows
 is left out in turn, and a forest and boosted trees that learned from the others answer them.
@@ -20,8 +20,8 @@ from ethereal.model.calibration import softmax
 from ethereal.trees.grow import Codes, Floats, Ground, Shape, boosted
 
 _FOLDS = 5
-_SHAPE = Shape(40, 12)
-_FOREST, _MOST_ROWS = 60, 6000  # trees, and rows that each learner sees
+_SHAPE = Shape(20, 8, 0.35)
+_FOREST, _MOST_ROWS = 30, 6000  # trees, and rows that each learner sees
 
 
 def with_unseen(model: Model, rows: PruneRows, seed: int) -> PruneRows:

@@ -33,7 +33,6 @@ from ethereal.compress.curve import (
 from ethereal.compress.task import HeldOut, task_of, with_interval
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
-from ethereal.trees.grow import Ground
 from ethereal.tuning.budget import FEW_ROWS, Budget, Learner, check_learner, made_for
 from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, equals_of, noise, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
@@ -49,7 +48,7 @@ from ethereal.tuning.machines import (
     parts,
 )
 from ethereal.tuning.pruning import check_teacher
-from ethereal.tuning.sources import Pupil, Way, ground_for, ways_of
+from ethereal.tuning.sources import Pupil, Sources, Way, ways_of
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
 _SPLIT_SHARE = 0.2  # share of the rows that a split holds out
@@ -142,10 +141,10 @@ def nominated(curves: Curves, budget: Budget,
     It is the cheapest of those that are worth as much as the best within the noise. Trees that stay trees are
     chosen from together.
     """
-    nominees, found = list[Nominee](), dict[Way, list[tuple[PrunedModel, Way]]]()
+    nominees, families = list[Nominee](), dict[Way, list[tuple[PrunedModel, Way]]]()
     for way, curve in curves.items():
-        found.setdefault(way.family, []).extend((point, way) for point in curve.curve)
-    for family, points in found.items():
+        families.setdefault(way.family, []).extend((point, way) for point in curve.curve)
+    for family, points in families.items():
         if family.leaves:
             points = sorted(points, key=lambda pair: -pair[0].estimate.bytes)
         way_of = {id(point.model): way for point, way in points}
@@ -258,23 +257,22 @@ def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence
         # rows. The figures are in lab/notes/tuning.md.
         return machines.joined(everything, everything)
 
-    many: dict[str, Any] = {"sweeps": sweeps, "n_jobs": n_jobs, "groups": groups}
-    many["ground"] = ground_for(ways, machines.reader(*everything), rows)
-    curves, tried = curves_of(machines.joined, last, everything, splits, ways, seed, **many)
+    sources = Sources.of(ways, machines.reader(*everything), rows, groups)
+    many: dict[str, Any] = {"sweeps": sweeps, "n_jobs": n_jobs}
+    curves, tried = curves_of(machines.joined, last, everything, splits, sources, seed, **many)
     return Frontier(machines.setup, (), curves, tried, rows)
 
 
 def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], Model], everything: Labelled,
-              splits: Iterable[Rows], ways: Sequence[Way], seed: int,
-              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS, n_jobs: int | None = None, *,
-              groups: Array | None = None,
-              ground: Ground | None = None) -> tuple[Curves, Tried]:  # fmt: skip
+              splits: Iterable[Rows], sources: Sources, seed: int,
+              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS,
+              n_jobs: int | None = None) -> tuple[Curves, Tried]:  # fmt: skip
     """Return the curves of the last models, with levelled accuracies of the splits, and those of the splits.
 
     `learn` makes a machine from rows to learn from and rows that a split holds out, and `last` makes the one
-    that learned from `everything`. `step` is called when a machine was made and when it was pruned. Trees and
-    the teacher "unseen" need the `ground` for the rows.
+    that learned from `everything`. `step` is called when a machine was made and when it was pruned.
     """
+    ways = sources.ways
     with Beside(count_threads(n_jobs)) as beside:
         begun = list[dict[Way, Callable[[], Curve[None]]]]()
         scales: dict[Way, list[Callable[[], float]]] = {way: [] for way in ways}
@@ -291,13 +289,13 @@ def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], M
                 known = task_of(model).known(model, rest[1])
             seen = rest[0][known], rest[1][known]
             lessons = ways if known.any() else ()
-            of_some = None if groups is None else np.delete(groups, held_out)
-            pupil = Pupil(some, of_some, lessons, model, ground, seed, beside)
+            tries = replace(sources.without(held_out), ways=lessons)
+            pupil = Pupil(some, tries, model, seed, beside)
             begun.append({way: beside.run(pupil.curve, way, seen, unpriced, sweeps) for way in lessons})
             for way in lessons:
                 if not way.leaves:
                     scales[way].append(beside.run(pupil.scale, way, seen))
-        final = Pupil(everything, groups, ways, last() if learns else None, ground, seed, beside)
+        final = Pupil(everything, sources, last() if learns else None, seed, beside)
 
         def made(way: Way) -> list[tuple[float, Model]]:
             scale = _mean_scale([one() for one in scales[way]]) if scales[way] else 1.0
@@ -411,7 +409,7 @@ class BoardModel:
     nominees: tuple[Nominee, ...]  # the model of each way, the one that is taken first
     held_out: int  # rows that the accuracies come from, counted once per split
     budget: Budget = field(default_factory=Budget)
-    ground: Ground | None = field(default=None, repr=False)  # of trees
+    sources: Sources | None = field(default=None, repr=False)
 
     @property
     def way(self) -> Way:
@@ -453,11 +451,11 @@ class BoardCurves:
     held_out: int  # rows that the accuracies come from, counted once per split
     machine: Model = field(repr=False)
     X: Array = field(repr=False)  # rows to execute models on
-    ground: Ground | None = field(default=None, repr=False)  # of trees
+    sources: Sources | None = field(default=None, repr=False)
 
     def choose(self, budget: Budget, measure: Measure | None = None) -> BoardModel:
         """Return the model for a budget. Without a `measure` it is compiled where a size is bounded."""
-        return BoardModel(tuple(self._nominees(budget, measure)), self.held_out, budget, self.ground)
+        return BoardModel(tuple(self._nominees(budget, measure)), self.held_out, budget, self.sources)
 
     def _nominees(self, budget: Budget, measure: Measure | None) -> list[Nominee]:
         if budget.on_size:
@@ -552,13 +550,12 @@ def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Ar
     def learn(some: Labelled, rest: Labelled) -> Model:
         return train(*some)
 
-    ground = ground_for(ways, machine, X)
-    parts_of: dict[str, Any] = {"n_jobs": n_jobs, "groups": groups, "ground": ground}
-    curves, tried = curves_of(learn, lambda: machine, (X, y), splits, ways, seed, step, **parts_of)
+    sources = Sources.of(ways, machine, X, groups)
+    curves, tried = curves_of(learn, lambda: machine, (X, y), splits, sources, seed, step, n_jobs=n_jobs)
     records = [curve.curve[0].held_out for curve in tried[ways[0]]]
     progress(total - 1, total)
     held_out = sum(len(record.right) for record in records if record is not None)
-    return BoardCurves(curves, held_out, machine, X, ground)
+    return BoardCurves(curves, held_out, machine, X, sources)
 
 
 def _splits(y: Array, groups: Array | None, seed: int) -> Iterator[Rows]:

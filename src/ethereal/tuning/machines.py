@@ -62,6 +62,8 @@ class Setup:
 
     def describe(self) -> str:
         """The setup in a line."""
+        if self.n_clauses == 0:
+            return "boosted trees"
         kinds = dict.fromkeys(self.encodings) if len(set(self.encodings)) == 1 else self.encodings
         bins = f"{'/'.join(map(str, self.bins))} bins {'/'.join(kinds)}, " if self.bins else ""
         exclusion = "vanilla" if self.exclude_every is None else f"k {self.exclude_every}"
@@ -70,6 +72,9 @@ class Setup:
         machine = f"{self.n_clauses} clauses, T {self.T}, s {self.s:.3g}, {exclusion}{limit}{several}"
         kernels = "" if self.kernels == 0 else f", kernels {self.kernels}"
         return f"{bins}{machine}, pruned by {self.teacher}{kernels}"
+
+
+TREES = Setup((), (), 0, 1, 1.0, None, None, 1, "unseen", 0.0)  # no machine, of which nothing is searched
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import math
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -38,6 +38,7 @@ from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, dro
 from ethereal.tuning.machines import (
     CHOICES,
     LESSONS,
+    TREES,
     VALIDATION,
     Array,
     Machines,
@@ -50,7 +51,7 @@ from ethereal.tuning.machines import (
     parts,
     pruned,
 )
-from ethereal.tuning.sources import Way, ways_of
+from ethereal.tuning.sources import Way, refuse_trees_of_windows, ways_of
 from ethereal.tuning.storage import STUDY, Result, Storage, Trial
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
@@ -133,6 +134,7 @@ class Outcome(Result):
     model: Model | None = None
     trial_model: Model | None = None  # of `finish`: the trial's own, which may be `model`
     check: Check | None = None  # of `finish`: both models on rows that neither learned from
+    way: str = ""  # of `finish`: where the model comes from
 
 
 def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
@@ -180,15 +182,17 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     ways, groups = ways_of(learner, teachers), task.groups
     models = frontier_of(task.machines(setup), task.X, task.y, task.folds, ways, n_jobs=n_jobs, groups=groups)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
-    unsized = models.tried[Way("machine", setup.teacher)][0].curve
+    final, check = models.choose(task.budget), None
+    of_trial = Way("machine", setup.teacher) if setup.n_clauses else final.way
+    unsized = models.tried[of_trial][0].curve
     tried = [PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out) for p in unsized]
     trial = within(tried, task.budget, measure, setup.give_away)
-    final, check = models.choose(task.budget), None
     if final.fits:
         check = compare(trial.model, final.model, task.X_check, task.y_check)
     is_trials = not final.fits or (check is not None and check.is_worse)
     chosen = _outcome(trial if is_trials else final.point, task)
-    return replace(chosen, trial_model=trial.model, check=check)
+    way = str(of_trial if is_trials else final.way)
+    return replace(chosen, trial_model=trial.model, check=check, way=way)
 
 
 def _outcome(point: PrunedModel, task: Task, early: float = 0.0) -> Outcome:
@@ -245,6 +249,7 @@ class Tuning:
     is_trials: bool = False  # whether `model` is the trial's own, because the model of all rows was worse
     trial_test_accuracy: float | None = None  # of the trial's own model on the test rows
     kernels: KernelChoice | None = None  # for windows: what was offered and what was tried
+    way: str = ""  # where the model comes from
 
 
 class BudgetNotMet(DoesNotFit):
@@ -331,6 +336,8 @@ def tune(X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None, search: Se
 def _search(task: Task, how: Search, test: tuple[Array, Array] | None, workers: cluster.Cluster | None,
             progress: Callable[[tuple[Trial, ...]], None] | None, began: float) -> Tuning:  # fmt: skip
     """Search for the best model of a task, and make it."""
+    if task.learner == "trees":
+        return _of_trees(task, test, progress, began)
     start, bounds = time.monotonic(), task.budget
     kept = Storage(how.storage, how.study, _fingerprint(task), how.random_state)
     most = math.inf if how.trials is None else how.trials
@@ -349,6 +356,15 @@ def _search(task: Task, how: Search, test: tuple[Array, Array] | None, workers: 
     # All trials are done, so the cores of this machine are free.
     outcome = where.call(finish, shared, front[0].setup, 1 if where.remote else where.slots)
 
+    return _tuning(task, outcome, front, kept.trials, test, began, kept.name)
+
+
+def _tuning(task: Task, outcome: Outcome, front: tuple[Trial, ...], trials: tuple[Trial, ...],
+            test: tuple[Array, Array] | None, began: float, study: str) -> Tuning:  # fmt: skip
+    """Return what was found, with accuracies on test rows."""
+    assert outcome.model is not None
+    assert outcome.footprint is not None
+
     def on_test_rows(one: Model | None) -> float | None:
         if test is None or one is None:
             return None
@@ -356,11 +372,26 @@ def _search(task: Task, how: Search, test: tuple[Array, Array] | None, workers: 
         return float((one.ignoring_missing().predict(X) == test[1]).mean())
 
     return Tuning(
-        made_for(outcome.model, bounds, outcome.footprint), front[0].accuracy, on_test_rows(outcome.model),
-        outcome.footprint, front[0].setup, bounds, front, kept.trials, time.monotonic() - began, kept.name,
-        check=outcome.check, is_trials=outcome.model == outcome.trial_model,
-        trial_test_accuracy=on_test_rows(outcome.trial_model),
+        made_for(outcome.model, task.budget, outcome.footprint), front[0].accuracy,
+        on_test_rows(outcome.model), outcome.footprint, front[0].setup, task.budget, front, trials,
+        time.monotonic() - began, study, check=outcome.check,
+        is_trials=outcome.model == outcome.trial_model,
+        trial_test_accuracy=on_test_rows(outcome.trial_model), way=outcome.way,
     )  # fmt: skip
+
+
+def _of_trees(task: Task, test: tuple[Array, Array] | None,
+              progress: Callable[[tuple[Trial, ...]], None] | None, began: float) -> Tuning:  # fmt: skip
+    """Make the best model of trees. Their few shapes are one trial, which nothing is kept of."""
+    setup = replace(TREES, bins=(8,), encodings=("thermometer",)) if task.space.feature_groups else TREES
+    outcome = finish(task, setup)
+    known = {each.name: getattr(outcome, each.name) for each in fields(Result)}
+    trials = (Trial(number=0, setup=setup, **known),)
+    if progress is not None:
+        progress(trials)
+    if not outcome.fits:
+        raise BudgetNotMet.of(trials, task.budget)
+    return _tuning(task, outcome, trials, trials, test, began, STUDY)
 
 
 def _try_batch(kept: Storage, space: Space, n: int, where: cluster.Cluster, shared: Any) -> None:
@@ -521,6 +552,7 @@ def tune_windows(X: ArrayLike, y: ArrayLike, front_end: FrontEnd, *, budget: Bud
     """
     began = time.monotonic()
     bounds, how = _asked("tune_windows", budget, search, flat)
+    refuse_trees_of_windows(how.learner)
     bounds = bounded(bounds, front_end)
     windows, labels = front_end.counts(X), np.asarray(y)
     if labels.shape != (len(windows),):

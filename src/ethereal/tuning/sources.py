@@ -8,8 +8,8 @@ models. A `Pupil` has what learned from a part of the rows, and makes the curve 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -29,18 +29,18 @@ from ethereal.model import Model
 from ethereal.trees.grow import Floats, Ground, Grown, Shape
 from ethereal.trees.unseen import unseen_shares
 from ethereal.tuning.budget import Learner
-from ethereal.tuning.machines import Array, Labelled
+from ethereal.tuning.machines import Array, Labelled, Rows
 
 # Trees that are pruned as clauses, and those that stay trees: leaves, rate of learning, and how many. Few, so
 # that the choice among them is not luck. lab/notes/sources.md has the trials.
-_PRUNED = Shape(60, 12, 0.25)
-_LEAVES, _RATE, _TREES = (5, 8, 12), 0.3, (40, 28, 20, 15, 11, 8, 6, 4, 3, 2, 1)
+_PRUNED = Shape(40, 12, 0.3)
+_LEAVES, _RATE, _TREES = (5, 8, 12), 0.3, (30, 22, 16, 12, 8, 6, 4, 3, 2, 1)
 
 
 class Way(NamedTuple):
     """A source and what it learns from.
 
-    >>> print(Way("machine", "votes"), Way("trees", "unseen", 8), sep="; ")
+    >>> print(Way("machine", "votes"), Way("trees", "labels", 8), sep="; ")
     a machine, pruned by its votes; boosted trees of at most 8 leaves, kept as trees
     """
 
@@ -59,7 +59,7 @@ class Way(NamedTuple):
     @property
     def family(self) -> Way:
         """The way itself, or one for all trees that stay trees, which are chosen among together."""
-        return Way("trees", "unseen", 1) if self.leaves else self
+        return Way("trees", "labels", 1) if self.leaves else self
 
     @property
     def kind(self) -> str:
@@ -67,25 +67,51 @@ class Way(NamedTuple):
         return "kept trees" if self.leaves else self.source
 
 
+def refuse_trees_of_windows(learner: str) -> None:
+    """Refuse what no model of windows comes from: trees would ask for all of its kernels."""
+    if learner == "trees":
+        raise ValueError("learner is 'trees', but models of recordings come from machines. Give 'machine'.")
+
+
 def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
     """Return the ways of a learner. Machines are pruned by all these teachers.
 
     >>> [str(way) for way in ways_of("machine", ["votes", "unseen"])]
-    ['machine, pruned by votes', 'machine, pruned by unseen']
+    ['a machine, pruned by its votes', 'a machine, pruned by answers to unseen rows']
     """
     machines = [Way("machine", teacher) for teacher in teachers]
     trees = [Way("trees", teacher) for teacher in ("votes", "unseen")]  # type: ignore[arg-type]
-    kept = [Way("trees", "unseen", leaves) for leaves in _LEAVES]
+    kept = [Way("trees", "labels", leaves) for leaves in _LEAVES]
     return (*(machines if learner != "trees" else ()), *(trees + kept if learner != "machine" else ()))
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The ways to try, and what they need to know of the rows."""
+
+    ways: tuple[Way, ...]
+    ground: Ground | None = None  # of trees, and of the teacher "unseen"
+    groups: Array | None = None  # the person, recording or batch of each row
+
+    @staticmethod
+    def of(ways: Sequence[Way], model: Model, X: Array, groups: Array | None) -> Sources:
+        """Return the ways with their ground for rows that a model reads."""
+        needed = any(way.source == "trees" or way.teacher == "unseen" for way in ways)
+        return Sources(tuple(ways), Ground.like(model, X) if needed else None, groups)
+
+    def without(self, held_out: Rows) -> Sources:
+        """Return the sources for the other rows."""
+        return self if self.groups is None else replace(self, groups=np.delete(self.groups, held_out))
 
 
 class Pupil:
     """What learned from a part of the rows. Its trees are grown beside what else is done."""
 
-    def __init__(self, part: Labelled, groups: Array | None, ways: Sequence[Way], machine: Model | None,
-                 ground: Ground | None, seed: int, beside: Beside) -> None:  # fmt: skip
+    def __init__(self, part: Labelled, sources: Sources, machine: Model | None, seed: int,
+                 beside: Beside) -> None:  # fmt: skip
         self._part, self._machine, self._seed = part, machine, seed
-        (X, y), more = part, [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
+        (X, y), ways, ground, groups = part, sources.ways, sources.ground, sources.groups
+        more = [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
         if not more:
             return
         if ground is None:
@@ -97,10 +123,7 @@ class Pupil:
             return unseen_shares(codes(), targets, len(classes), groups, seed)
 
         def grown(way: Way) -> Grown:
-            shape, wanted = Shape(_TREES[0], way.leaves, _RATE), None
-            if way.teacher == "unseen":
-                wanted = PruneRows(X, X, targets, unseen=self._shares()).unseen_targets(len(classes))
-            return ground.grow(codes(), y, shape, seed, wanted)
+            return ground.grow(codes(), y, Shape(_TREES[0], way.leaves, _RATE), seed)
 
         if any(way.teacher == "unseen" for way in ways):
             self._shares = beside.run(shares)
@@ -154,22 +177,16 @@ class Pupil:
         return Curve(tuple(points), scale, way.teacher)
 
 
-def alone(part: Labelled, groups: Array | None, way: Way, machine: Callable[[], Model], ground: Ground | None,
-          price: float, held_out: Labelled, seed: int) -> Model:  # fmt: skip
-    """Return the model that a way has at a price when it learns from a part of the rows."""
+def alone(part: Labelled, sources: Sources, machine: Callable[[], Model], price: float, held_out: Labelled,
+          seed: int) -> Model:  # fmt: skip
+    """Return the model that a way, the only one, has at a price when it learns from a part of the rows."""
+    [way] = sources.ways
     with Beside(1) as beside:
-        own = machine() if way.source == "machine" else None
-        pupil, chosen = Pupil(part, groups, (way,), own, ground, seed, beside), None
-        scale = 1.0 if way.leaves else pupil.scale(way, held_out)
+        pupil = Pupil(part, sources, machine() if way.source == "machine" else None, seed, beside)
+        scale, chosen = 1.0 if way.leaves else pupil.scale(way, held_out), None
         for at, model in pupil.smaller(way, scale):
             if chosen is not None and at > price:
                 break
             chosen = model
     assert chosen is not None
     return chosen
-
-
-def ground_for(ways: Sequence[Way], model: Model, X: Array) -> Ground | None:
-    """Return what trees are grown on for rows that a model reads, where a way needs it."""
-    needed: Any = [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
-    return Ground.like(model, X) if needed else None
