@@ -52,7 +52,7 @@ int main(int argc, char **argv)
 
 def on_computer(model: Any, windows: Any) -> tuple[int, int, int]:
     """Return how many windows differ, and how many answers of the stream there are and how many differ."""
-    front_end, wanted = model.drop_unused_kernels().front_end, model.output.indices(model.class_sums(windows))
+    front_end, wanted = model.drop_unused_kernels().front_end, model.output.codes(model.class_sums(windows))
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "c"
         export.c(model, folder)
@@ -68,7 +68,7 @@ def on_computer(model: Any, windows: Any) -> tuple[int, int, int]:
         pushed = np.frombuffer(run("stream"), "<i4")
     differ = (rows["features"] != front_end.transform(windows)).any(axis=1) | (rows["answer"] != wanted)
     stream = windows.reshape(-1, windows.shape[2])
-    answers = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+    answers = model.output.codes(model.class_sums(model.front_end.windows(stream)))
     if len(answers) != len(pushed):
         raise SystemExit(f"push gave {len(pushed)} answers, but there are {len(answers)} windows")
     return int(differ.sum()), len(pushed), int((answers != pushed).sum())
@@ -80,7 +80,7 @@ def on_core(model: Any, windows: Any, target: str) -> int:
     core = EmulatedCore(compile_elf(program.files, chip, ["model_window", "model_features"]), chip)
     features, answers = (
         program.model.front_end.transform(windows),
-        model.output.indices(model.class_sums(windows)),
+        model.output.codes(model.class_sums(windows)),
     )
     address, differ = core.buffer(np.zeros(windows[0].size, dtype=np.int16)), 0
     for window, wanted, answer in zip(windows, features, answers, strict=True):

@@ -114,7 +114,7 @@ def measure_micropython(
     fastest of several interleaved rounds. Their ratios carry over to a board.
     """
     interpreter = interpreter or Interpreter()
-    winners = model.output.indices(model.class_sums(X))
+    winners = model.output.codes(model.class_sums(X))
     booleans = booleans_of(model, X)
     # The paper's method takes Boolean rows only.
     of_booleans = Model.of(

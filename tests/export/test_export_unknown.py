@@ -27,7 +27,7 @@ MODELS = {
 def doubtful(name, margin=2):
     model, X = random_model(**MODELS[name])
     model = model.with_unknown(margin)
-    answers = model.output.indices(model.class_sums(X))
+    answers = model.output.codes(model.class_sums(X))
     assert len(np.unique(answers == model.n_classes)) == 2
     return model, X, answers
 

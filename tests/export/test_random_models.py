@@ -89,7 +89,7 @@ def test_the_page_answers_like_the_host(tmp_path):
         ]
         cases.append({"data": json.loads(data[1]), "rows": numbers})
         sums = plain_sums(model, rows)
-        expected.append([sums.tolist(), model.output.indices(sums).tolist()])
+        expected.append([sums.tolist(), model.output.codes(sums).tolist()])
     script = re.search(r"^class LiveModel \{.*?^\}", page, re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     (tmp_path / "run.js").write_text(

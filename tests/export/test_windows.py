@@ -67,7 +67,7 @@ def same_on_host(run, model, windows):
     data = run(windows)
     rows = np.frombuffer(data, np.dtype([("answer", "<i4"), ("features", "<i2", len(narrow.names))]))
     assert np.array_equal(rows["features"], narrow.transform(windows))
-    assert np.array_equal(rows["answer"], model.output.indices(model.class_sums(windows)))
+    assert np.array_equal(rows["answer"], model.output.codes(model.class_sums(windows)))
 
 
 @pytest.mark.parametrize("n, target", thinned([64, 100, 128], CORES, one_in=3))
@@ -103,7 +103,7 @@ def same_on_core(model, windows, chip, layout="fast"):
     elf = compile_elf(program.files, chip, roots, optimize="-Os")
     core = EmulatedCore(elf, chip)
     wanted = program.model.front_end.transform(windows)
-    classes = model.output.indices(model.class_sums(windows))
+    classes = model.output.codes(model.class_sums(windows))
     address = core.buffer(np.zeros(windows[0].size, dtype=np.int16))
     for window, features, answer in zip(windows, wanted, classes, strict=True):
         core.write(address, np.ascontiguousarray(window))
@@ -166,7 +166,7 @@ def test_a_stream_gets_the_answers_of_its_windows(hop, majority, tmp_path):
     when = np.arange(63, 2000, hop)
     assert len(answers) == 2000
     assert np.array_equal(np.flatnonzero(answers >= 0), when)
-    wanted = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+    wanted = model.output.codes(model.class_sums(model.front_end.windows(stream)))
     assert len(np.unique(wanted)) > 1
     assert answers[when].tolist() == majority_of(wanted, majority)
 
@@ -178,7 +178,7 @@ def test_a_stream_of_sound_keeps_a_frame_only(hop, majority, tmp_path):
     model = model_of(extractor, stream[:19456].reshape(19, 1024, 1))
     run = build(tmp_path / "c", model, "-O1", *SANITIZERS, majority=majority)
     answers = np.frombuffer(run(stream), "<i4")
-    wanted = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+    wanted = model.output.codes(model.class_sums(model.front_end.windows(stream)))
     assert np.array_equal(np.flatnonzero(answers >= 0), np.arange(1023, 20_000, hop))
     assert answers[answers >= 0].tolist() == majority_of(wanted, majority)
     chip = TARGETS["cortex-m0plus"]
@@ -199,7 +199,7 @@ def test_an_hour_at_100_hz_misses_no_window(tmp_path):
     extractor.fit(stream[: 128 * 500].reshape(500, 128, 6))
     model = model_of(extractor, stream[: 128 * 500].reshape(500, 128, 6))
     answers = np.frombuffer(build(tmp_path / "c", model, "-O2")(stream), "<i4")
-    wanted = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+    wanted = model.output.codes(model.class_sums(model.front_end.windows(stream)))
     assert np.array_equal(answers[answers >= 0], wanted)
     assert len(wanted) == (360_000 - 128) // 64 + 1
 
@@ -212,7 +212,7 @@ def test_push_on_a_core(target):
     elf = compile_elf(choose(model, "fast").files, chip, ["model_push", "model_reset"], optimize="-Os")
     core = EmulatedCore(elf, chip)
     address = core.buffer(np.zeros(3, dtype=np.int16))
-    wanted = model.output.indices(model.class_sums(model.front_end.windows(stream))).tolist()
+    wanted = model.output.codes(model.class_sums(model.front_end.windows(stream))).tolist()
     for _ in range(2):
         collected = []
         for sample in stream:
@@ -299,7 +299,7 @@ def test_real_streams_get_the_answers_of_their_windows(tmp_path):
         model = model_of(everything(windows.shape[2], hop=32).fit(windows), windows)
         stream = windows.reshape(-1, windows.shape[2])
         answers = np.frombuffer(build(tmp_path / name, model, "-O2")(stream), "<i4")
-        wanted = model.output.indices(model.class_sums(model.front_end.windows(stream)))
+        wanted = model.output.codes(model.class_sums(model.front_end.windows(stream)))
         assert np.array_equal(answers[answers >= 0], wanted)
 
 

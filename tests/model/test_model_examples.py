@@ -118,7 +118,7 @@ __test__ = {
     >>> own = ClassesOrUnknown(np.array(["no", "yes"]), margin=2, unknown="unknown")
     >>> own.answers(np.array([[1, 4], [3, 2]]))
     array(['yes', 'unknown'], dtype='<U7')
-    >>> own.indices(np.array([[1, 4], [3, 2]]))
+    >>> own.codes(np.array([[1, 4], [3, 2]]))
     array([1, 2])
     """,
     "leads": """

@@ -35,7 +35,7 @@ def test_rows_below_the_margin_get_a_label_of_their_own(kind):
     predicted = model.predict(X)
     assert set(predicted[doubtful].tolist()) == {unknown}
     assert predicted[~doubtful].tolist() == plain.predict(X)[~doubtful].tolist()
-    assert (model.output.indices(model.class_sums(X)) == 3).tolist() == doubtful.tolist()
+    assert (model.output.codes(model.class_sums(X)) == 3).tolist() == doubtful.tolist()
     assert np.array_equal(model.predict_proba(X), plain.predict_proba(X))
     again = from_file_bytes(to_file_bytes(model))
     assert again == model != plain
@@ -52,7 +52,7 @@ def test_float_labels_have_nan():
 
 def test_files_of_other_models_stay_as_they_were():
     plain, _ = random_model(1)
-    assert FORMAT_VERSION == 4
+    assert FORMAT_VERSION == 5
     assert b'format_version\\":2' in to_file_bytes(plain)
     assert b'format_version\\":4' in to_file_bytes(plain.with_unknown(1))
     assert to_file_bytes(plain.with_unknown(1).with_unknown(None)) == to_file_bytes(plain)

@@ -378,7 +378,7 @@ def test_a_window_is_drawn_with_what_decided_it(open_page):
         assert page.locator("#teaching-table").inner_text().split()[-1] == "(2.0)"
         assert page.locator("#unknown-chart circle").count() == 3
         answers = page.evaluate("data.rows.map(r => ethereal.predict(r.x))")
-        expected = model.output.indices(model.class_sums(windows))
+        expected = model.output.codes(model.class_sums(windows))
         assert answers == expected[: len(answers)].tolist()
         assert model.n_classes in answers
     assert not page.locator("#kernels").is_visible()

@@ -26,7 +26,7 @@ def digits():
 def test_a_machine_in_words(micropython):
     model, rows = random_model(3, encoding=None, n_features=30, n_clauses=60, heaviest=3)
     baseline = interpreted.machine(model, rows[:45].astype(bool))
-    assert baseline.expected == model.output.indices(model.class_sums(rows[:45])).tolist()
+    assert baseline.expected == model.output.codes(model.class_sums(rows[:45])).tolist()
     measured = interpreted.measure_interpreted(baseline, micropython)
     assert (measured.rows, measured.agreement) == (45, 1.0)
     assert measured.microseconds > 0

@@ -162,7 +162,7 @@ def _check_host(model: Model, rows: NDArray[Any], seed: int, comparison: Compari
     expected = plain_sums(model, rows)
     if not np.array_equal(model.class_sums(rows), expected):
         comparison.differences.append(f"seed {seed}: the host's class sums are not those of the definition")
-    answers = np.append(model.classes, model.output.labels[-1:])[model.output.indices(expected)]
+    answers = np.append(model.classes, model.output.labels[-1:])[model.output.codes(expected)]
     if model.output.kind == "classes" and not np.array_equal(model.predict(rows), answers):
         comparison.differences.append(f"seed {seed}: predict is not the first class with the most votes")
 
@@ -190,7 +190,7 @@ def _case(
         comparison.rounded += 1
     comparison.n_programs += 1
     comparison.n_answers += len(rows)
-    answers = model.output.indices(sums)
+    answers = model.output.codes(sums)
     whole = features.astype(np.int32) if program.scales else np.zeros(features.shape, np.int32)
     expected = np.column_stack([answers, answers, np.ones(len(rows)), sums, whole]).astype(np.int32)
     sent = rows.astype(np.uint8) if model.fitted is None else rows.astype(np.float32)

@@ -35,7 +35,7 @@ class Value:
     labels: Any = field(compare=False)
     kind: ClassVar[str] = "value"
 
-    def indices(self, sums):
+    def codes(self, sums):
         return np.asarray(sums[:, 0], dtype=np.int64)
 
     def answers(self, sums):
@@ -64,6 +64,8 @@ ABOVE = {
     "describe": ("rules", lambda m, to: m.describe()),
     "importances": ("feature importances", lambda m, to: m.feature_importances()),
     "explain": ("an explanation", lambda m, to: m.explain(X[0])),
+    "with_unknown": ("with_unknown", lambda m, to: m.with_unknown(1)),
+    "with_seen": ("with_seen", lambda m, to: m.with_seen(X, Y)),
     "save": ("a model file", lambda m, to: m.save(to / "m.etm")),
     "compact": ("the compact code", lambda m, to: m.to_bytes("compact")),
     "redress": ("the REDRESS code", lambda m, to: m.to_bytes("redress")),

@@ -79,7 +79,7 @@ def train(
                 model = model.with_seen(rows.X_train, rows.y_train, rows.groups_train)
             model.save(out)
         right = model.predict(rows.X_test) == rows.y_test
-        answered = model.output.indices(model.class_sums(rows.X_test)) < model.n_classes
+        answered = model.output.codes(model.class_sums(rows.X_test)) < model.n_classes
     if (remark := _gap(clf, rows, right)) is not None:
         say(f"warning: {remark}", err=True)
     result = {"model": str(out), **_result(clf, model, rows, right)}

@@ -292,12 +292,12 @@ class PruneRows:
 
     def accuracy(self, model: Model) -> float:
         """Return the share of these rows that a model answers right."""
-        return float((model.output.indices(model._votes(self.booleans)) == self.codes).mean())
+        return float((model.output.codes(model._votes(self.booleans)) == self.codes).mean())
 
     def record(self, model: Model, scale: float) -> HeldOut:
         """Return how a model does on these rows."""
         votes, output = model._votes(self.booleans), model.output
-        return HeldOut(output.indices(votes) == self.codes, output.loss(votes, self.codes, scale))
+        return HeldOut(output.codes(votes) == self.codes, output.loss(votes, self.codes, scale))
 
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)

@@ -7,7 +7,8 @@ from ethereal.base.package import loader
 if TYPE_CHECKING:
     from ethereal.model.clauses import Clause, Clauses
     from ethereal.model.model import Model
+    from ethereal.model.output import Number
 
-__all__ = ["Clause", "Clauses", "Model"]
+__all__ = ["Clause", "Clauses", "Model", "Number"]
 
-__getattr__ = loader(__name__, {"clauses": "Clause Clauses", "model": "Model"})
+__getattr__ = loader(__name__, {"clauses": "Clause Clauses", "model": "Model", "output": "Number"})

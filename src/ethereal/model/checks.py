@@ -14,8 +14,8 @@ from ethereal.base.checks import check_integer, check_number
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.matrices import frozen
-from ethereal.model.clauses import integers
-from ethereal.model.output import Classes, ClassesOrUnknown
+from ethereal.model.clauses import Clauses, integers
+from ethereal.model.output import MOST_SUM, Classes, ClassesOrUnknown, Number
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -44,7 +44,33 @@ def labels(classes: ArrayLike) -> NDArray[Any]:
     return array
 
 
-def output(
+def output(classes: ArrayLike | None, number: Number | None) -> Classes | Number:
+    """Return what answers: with labels, or with a number."""
+    if (classes is None) == (number is None):
+        both = "neither classes nor output" if number is None else "both classes and output"
+        raise TypeError(f"The model is given {both}. Give the labels of its classes, or a Number as output.")
+    if number is None:
+        return Classes(labels(classes))  # type: ignore[arg-type]
+    if not isinstance(number, Number):
+        raise TypeError(f"output is {number!r}. It must be an ethereal.model.Number.")
+    return number
+
+
+def votes_of_number(clauses: Clauses, answers_early: bool) -> None:
+    """Refuse votes that are no number: of several columns, too many to be exact, or counted in part."""
+    if clauses.weights.shape[1] != 1:
+        raise ValueError(f"weights has shape {clauses.weights.shape}. A number has votes in one column.")
+    if answers_early:
+        raise ValueError("A number has no early answers, because it needs the votes of all clauses.")
+    positive = int(np.maximum(clauses.weights, 0).sum(dtype=np.int64))
+    if (most := max(positive, positive - int(clauses.weights.sum(dtype=np.int64)))) > MOST_SUM:
+        raise ValueError(
+            f"weights add up to {most:,} on one side of zero. The votes for a number may add up to "
+            f"{MOST_SUM:,}, which float32 holds exactly. Use a larger scale and smaller votes."
+        )
+
+
+def answering(
     classes: NDArray[Any], margin: int | None, label: Any = None, answers_early: bool = False
 ) -> Classes:
     """Return what answers with labels, or with `label` where the first class leads by less than `margin`."""

@@ -19,13 +19,13 @@ from ethereal.features.matrices import (
     is_frame,
     native_numbers,
 )
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 from ethereal.model.output import early_answers, parts_of
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
@@ -83,10 +83,10 @@ class Engine:
         """Return the number of each row's answer: the class with the most votes, the lower on a tie.
 
         A model with early answers gives those, see `ethereal.model.output`. For "unknown" it is
-        the number of classes.
+        the number of classes. Where the answer is a number, it is the sum of votes.
         """
-        if self._model.output.kind == "unknown":
-            return self._model.output.indices(self.class_sums(X, n_jobs, packed=packed))
+        if self._model.output.kind != "classes":
+            return self._model.output.codes(self.class_sums(X, n_jobs, packed=packed))
         if not self._model.early:
             return self._run(X, (), np.int64, n_jobs, packed)
         return early_answers(

@@ -143,7 +143,7 @@ def _changes(
         start, end = feature_map.boolean_offsets[f : f + 2]
         row[start:end] = feature_map.states(f)[state]
 
-    while model.output.indices(sums := model._votes(now[None]).astype(np.int64))[0] != target:
+    while model.output.codes(sums := model._votes(now[None]).astype(np.int64))[0] != target:
         step = _best_step(model, now, sums[0], target, chosen)
         if step is None or len(chosen) == _MAX_CHANGES:
             return None
@@ -154,7 +154,7 @@ def _changes(
         for other, state in chosen.items():
             if other != f:
                 set_bin(fewer, other, state)
-        if model.output.indices(model._votes(fewer[None]))[0] == target:
+        if model.output.codes(model._votes(fewer[None]))[0] == target:
             del chosen[f]
     return tuple(_change(model, writer, f, state, float(row[f])) for f, state in sorted(chosen.items()))
 

@@ -24,16 +24,16 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.deployment import Deployment
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 # 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
-# not know its training rows. A file has the lowest version that holds its model.
-FORMAT_VERSION = 4
+# not know its training rows, 4 has no numbers as answers. A file has the lowest version that holds its model.
+FORMAT_VERSION = 5
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -56,7 +56,7 @@ _TYPES = {  # of the tensors
     "seen_high": np.float32,
 }
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
 
 
 class ModelFileError(ValueError):
@@ -106,16 +106,20 @@ def to_file_bytes(model: Model) -> bytes:
     output, version = model.output, 2 if model.front_end is None else 3
     if isinstance(output, ClassesOrUnknown) or model.seen is not None or model.early:
         version = 4
+    version = 5 if isinstance(output, Number) else version
     about: dict[str, Any] = {
         "format_version": version,
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
-        "classes": describe_labels(model.classes),
         "booleanizer": booleanizer,
         "feature_names": model.feature_names,
         "provenance": dict(model.provenance),
         "temperature": model.temperature,
     }
+    if isinstance(output, Number):
+        about["number"] = output.as_dict()
+    else:
+        about["classes"] = describe_labels(output.labels)
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
     if isinstance(output, ClassesOrUnknown):  # NaN is not in JSON
@@ -151,13 +155,18 @@ def from_file_bytes(data: bytes) -> Model:
         tensors = safetensors.load(data)
         names, version = about["feature_names"], about["format_version"]
         # Files of version 3 have a front end, those of later versions may.
+        answer: dict[str, Any] = (
+            {"output": Number(**about["number"])}
+            if version > 4 and "number" in about
+            else {"classes": read_labels(about["classes"])}
+        )
         has_front_end = version == 3 or (version > 3 and "front_end" in about)
         if not isinstance(names, (list, type(None))):
             raise TypeError(f"feature_names is {names!r}")
         model = Model(
             *(_tensor(tensors, name) for name in ("literals", "offsets", "weights")),
             n_booleans=about["n_booleans"],
-            classes=read_labels(about["classes"]),
+            **answer,
             booleanizer=None if about["booleanizer"] is None else _booleanizer(about, tensors),
             front_end=FrontEnd.from_dict(about["front_end"]) if has_front_end else None,
             feature_names=names,

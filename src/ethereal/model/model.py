@@ -24,8 +24,8 @@ from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.deployment import Deployment
 from ethereal.model.engine import SUPPORTS, Engine, input_matrix
-from ethereal.model.needs import ANSWERS, Needs
-from ethereal.model.output import Check, Classes, checks_of
+from ethereal.model.needs import ANSWERS, WINDOWS, Needs, NotSupported, Supports
+from ethereal.model.output import Check, Classes, Number, checks_of
 from ethereal.model.seen import Drift, Seen, seen_in
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
+_UNKNOWN = Supports("with_unknown", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 class Model:
@@ -55,6 +56,8 @@ class Model:
         Number of Boolean features. Literals run over `2 * n_booleans`.
     classes
         Labels in the order of the class axis: texts, integers, floats or Booleans.
+    output
+        A `Number` in place of classes. The votes then have one column, and `predict` gives numbers.
     booleanizer
         Turns raw rows into Boolean rows. None when the input is Boolean already. The model keeps a copy.
     feature_names
@@ -105,7 +108,7 @@ class Model:
     """
 
     clauses: Clauses
-    output: Classes
+    output: Classes | Number
     fitted: Fitted | None  # thresholds and names of the Booleanizer
     front_end: FrontEnd | None  # makes the features of raw windows
     feature_names: tuple[str, ...] | None
@@ -124,7 +127,8 @@ class Model:
         weights: ArrayLike,
         *,
         n_booleans: int,
-        classes: ArrayLike,
+        classes: ArrayLike | None = None,
+        output: Number | None = None,
         booleanizer: Booleanizer | Fitted | None = None,
         front_end: FrontEnd | None = None,
         feature_names: Sequence[str] | None = None,
@@ -142,7 +146,7 @@ class Model:
         clauses = Clauses(literals, offsets, weights, n_booleans)
         vars(self).update(
             clauses=clauses,
-            output=Classes(checks.labels(classes)),
+            output=checks.output(classes, output),
             fitted=fitted,
             front_end=front_end,
             feature_names=None if feature_names is None else checks.names(feature_names),
@@ -179,21 +183,21 @@ class Model:
         )
 
     @staticmethod
-    def of(clauses: Clauses, *, classes: ArrayLike, **keywords: Any) -> Model:
+    def of(clauses: Clauses, **keywords: Any) -> Model:
         """Return the model of clauses that were made before, which are neither copied nor checked again.
 
-        The keywords are those of `Model`.
+        The keywords are those of `Model`, `classes` or `output` among them.
 
         >>> Model.of(Clauses([0], [0, 1], [[1]], n_booleans=1), classes=["x"]).n_clauses
         1
         """
-        none = np.zeros((0, np.size(classes)), dtype=np.int32)
-        model = Model([], [0], none, n_booleans=clauses.n_booleans, classes=classes, **keywords)
+        none = np.zeros((0, clauses.n_classes), dtype=np.int32)
+        model = Model([], [0], none, n_booleans=clauses.n_booleans, **keywords)
         return model._with(clauses=clauses)
 
     @property
     def classes(self) -> NDArray[Any]:
-        """Labels in the order of the class axis."""
+        """Labels in the order of the class axis. A model whose answer is a number refuses."""
         return self.output.labels
 
     @property
@@ -223,8 +227,8 @@ class Model:
 
     @property
     def n_classes(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
+        """Number of classes, which is that of columns of votes. It is 1 where the answer is a number."""
+        return self.clauses.n_classes
 
     @property
     def n_includes(self) -> int:
@@ -332,7 +336,19 @@ class Model:
 
         `predict` then gives `label`, by default "unknown", -1 or NaN. None takes the margin off.
         """
-        return self._with(output=checks.output(self.classes, margin, label, bool(self.early)))
+        _UNKNOWN.check(self.needs)
+        return self._with(output=checks.answering(self.classes, margin, label, bool(self.early)))
+
+    def with_number(self, **parts: Any) -> Model:
+        """Return the model with other parts of its `Number`, such as `half_width`.
+
+        >>> model = Model([0], [0, 1], [[3]], n_booleans=1, output=Number(scale=0.5))
+        >>> model.with_number(half_width=2, unit="kg").output
+        Number(scale=0.5, offset=0.0, half_width=2.0, unit='kg', name='')
+        """
+        if not isinstance(self.output, Number):
+            raise NotSupported("The answer of this model is a class, so it has no parts of a number.")
+        return self._with(output=replace(self.output, **parts))
 
     def with_deployment(self, deployment: Deployment | None) -> Model:
         """Return the model with another record of what it was pruned for, or none.
@@ -376,6 +392,8 @@ class Model:
 
     def predict(self, X: ArrayLike, *, packed: bool = False, n_jobs: int | None = None) -> NDArray[Any]:
         """Return the label of the class with the most votes for each row, the first of them on a tie.
+
+        A model whose answer is a number gives numbers in float32, and its class sums have one column.
 
         Parameters
         ----------
@@ -588,8 +606,9 @@ class Model:
         return iter(self.clauses)
 
     def __repr__(self) -> str:
+        what = "a number" if isinstance(self.output, Number) else f"{self.n_classes} classes"
         return (
-            f"<Model: {self.n_classes} classes, {self.n_clauses} clauses, {self.n_includes} includes, "
+            f"<Model: {what}, {self.n_clauses} clauses, {self.n_includes} includes, "
             f"{self.n_booleans} Booleans>"
         )
 
@@ -609,7 +628,10 @@ class Model:
         )
 
     def _check_sizes(self) -> None:
-        self.clauses._check_shape(self.n_classes)
+        if isinstance(self.output, Number):
+            checks.votes_of_number(self.clauses, bool(self.early))
+        else:
+            self.clauses._check_shape(len(self.output.labels))
         if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
             n = self.feature_map.n_booleans
             raise ValueError(f"booleanizer gives {n} Booleans but n_booleans is {self.n_booleans}")
@@ -624,9 +646,10 @@ class Model:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.
-        names = "classes", "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
+        names = "front_end", "feature_names", "boolean_rates", "typical_rows", "temperature"
         kept = {name: getattr(self, name) for name in names}
         kept.update(booleanizer=self.fitted, provenance=dict(self.provenance))
+        kept.update({"output": self.output} if isinstance(self.output, Number) else {"classes": self.classes})
         parts = {name: getattr(self, name) for name in ("output", "seen", "early", "deployment")}
         return _copied, (self.clauses, parts, kept)
 
@@ -650,5 +673,6 @@ class Model:
 
 
 def _copied(clauses: Clauses, parts: dict[str, Any], kept: dict[str, Any]) -> Model:
-    parts["output"].labels.setflags(write=False)
+    if not isinstance(parts["output"], Number):
+        parts["output"].labels.setflags(write=False)
     return Model.of(clauses, **kept)._with(**parts)

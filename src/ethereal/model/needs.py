@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
 ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
+ALL_ANSWERS = ANSWERS | {"number"}
 # What a consumer takes so many of, what the model has, and the remedy.
 _PRUNE = "Train with literal_budget=, or prune the model."
 _BINS = "Use fewer bins, or the thermometer encoding."
@@ -42,7 +43,7 @@ class Needs:
     """Facts of one model that consumers differ in. `Model.needs` computes them."""
 
     meaning: str  # of a clause: "and"
-    output: str  # "classes" or "unknown"
+    output: str  # "classes", "unknown" or "number"
     front_end: str | None  # what makes features of raw windows
     n_classes: int
     n_booleans: int

@@ -1,7 +1,7 @@
 """What comes out of a model, the one place where class sums become an answer.
 
-A new kind of answer, such as a number, is another class with these methods. Each consumer says in its
-`Supports` which kinds it can give.
+Each kind of answer is a class with the methods of `Classes`. Each consumer says in its `Supports` which kinds
+it can give. What a kind does not have, such as the labels of a number, it refuses by name.
 
 A model with early answers has checks. A check stands behind the first clauses, in the order of the model. If
 the leading class is then ahead of the next one by more votes than the margin, it is the answer. Class sums
@@ -10,6 +10,7 @@ are those of all clauses, so a few answers differ from the largest sum.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
@@ -18,12 +19,131 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.checks import check_number
 from ethereal.model.calibration import softmax
+from ethereal.model.needs import NotSupported
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 _LEAST_SHARE = 1e-9  # of a class, so that one row that is wrong and sure of it does not decide alone
+_SCALES = 2.0**-100, 2.0**100
+_LEAST_OFFSET, _MOST_OFFSET = 2.0**-100, 2.0**125
+MOST_SUM = 1 << 24  # of the votes for a number, up to which a float32 holds every whole number
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number: `offset + scale * votes` in float32, where a clause has one column of votes.
+
+    The scale is a power of two, so the product is exact and only the addition rounds. Therefore a host and a
+    board give the same bits, whether or not their compiler fuses the two.
+
+    Parameters
+    ----------
+    scale
+        What one vote is worth, a power of two. `Number.scale_of(step)` gives the one nearest below a step.
+    offset
+        What the answer is without votes. It is rounded to float32.
+    half_width
+        Half the width of an interval around the answer that holds 90 % of the true values, None if unknown.
+    unit
+        Of the number, such as "degC", for texts.
+    name
+        Of what the number tells, such as "temperature", for texts.
+
+    Examples
+    --------
+    >>> from ethereal.model import Model, Number
+    >>> number = Number(scale=0.5, offset=20.0, half_width=1.5, unit="degC", name="temperature")
+    >>> model = Model(
+    ...     [0, 3], [0, 1, 2], [[6], [-3]], n_booleans=2, output=number, feature_names=["load", "fan"])
+    >>> model.predict([[True, True], [True, False], [False, True]])
+    array([23. , 21.5, 20. ], dtype=float32)
+    >>> print(model.describe())
+    temperature: 20 degC, and 2 clauses, 2 includes
+      +3 degC IF load
+      -1.5 degC IF NOT fan
+    """
+
+    scale: float
+    offset: float = 0.0
+    half_width: float | None = None
+    unit: str = ""
+    name: str = ""
+    kind: ClassVar[str] = "number"
+
+    def __post_init__(self) -> None:
+        """Check everything, because it may come from a file."""
+        scale = check_number("scale", self.scale, *_SCALES)
+        if math.frexp(scale)[0] != 0.5:
+            raise ValueError(
+                f"scale is {self.scale!r}. It must be a power of two, so that products with votes are exact. "
+                f"Use Number.scale_of({self.scale!r}), which is {self.scale_of(scale)!r}."
+            )
+        offset = check_number("offset", self.offset, -_MOST_OFFSET, _MOST_OFFSET)
+        if 0 < abs(offset) < _LEAST_OFFSET:
+            raise ValueError(f"offset is {self.offset!r}. It must be 0, or at least {_LEAST_OFFSET:g}.")
+        half_width = self.half_width
+        if half_width is not None:
+            half_width = float(np.float32(check_number("half_width", half_width, 0.0, _MOST_OFFSET)))
+        for name in ("unit", "name"):
+            if not isinstance(text := getattr(self, name), str) or not text.isprintable():
+                raise TypeError(f"{name} is {text!r}. It must be a text in one line.")
+        # Adding 0 makes -0.0 a 0.0, which not every compiler tells apart.
+        vars(self).update(scale=scale, offset=float(np.float32(offset)) + 0.0, half_width=half_width)
+
+    @staticmethod
+    def scale_of(step: float) -> float:
+        """Return the largest power of two that is not above a step.
+
+        >>> Number.scale_of(0.3)
+        0.25
+        """
+        step = check_number("step", step, *_SCALES)
+        return math.ldexp(0.5, math.frexp(step)[1])
+
+    def codes(self, sums: NDArray[Any]) -> NDArray[np.int64]:
+        """Return the sum of the votes of each row."""
+        return np.asarray(sums[:, 0], dtype=np.int64)
+
+    def answers(self, sums: NDArray[Any]) -> NDArray[np.float32]:
+        """Return the number of each row."""
+        return np.float32(self.offset) + np.float32(self.scale) * sums[:, 0].astype(np.float32)
+
+    def amount(self, votes: float) -> str:
+        """Return what votes add to the number, in words.
+
+        >>> Number(scale=0.125, unit="kg").amount(-10)
+        '-1.25 kg'
+        """
+        return f"{self.scale * votes:+.6g} {self.unit}".rstrip()
+
+    def text(self, value: float) -> str:
+        """Return a value of the number in words.
+
+        >>> Number(scale=0.125, unit="kg").text(2.5)
+        '2.5 kg'
+        """
+        return f"{value:.6g} {self.unit}".rstrip()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return its parts, for JSON."""
+        return dict(vars(self))
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Refuse, because there are no classes."""
+        raise NotSupported("The answer of this model is a number, so it has no classes.")
+
+    @property
+    def n_answers(self) -> int:
+        """Refuse, because answers are not counted."""
+        raise NotSupported("The answer of this model is a number, so its answers cannot be counted.")
+
+    def loss(self, sums: NDArray[Any], wanted: NDArray[Any], scale: float) -> NDArray[np.float32]:
+        """Refuse, because this is the loss of classes."""
+        raise NotSupported("The answer of this model is a number, and has no shares of classes.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,13 +168,13 @@ class Classes:
         """Number of classes."""
         return len(self.labels)
 
-    def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
+    def codes(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Return the index of each row's class."""
         return np.asarray(sums.argmax(axis=1), dtype=np.int64)
 
     def answers(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Return each row's label."""
-        return np.asarray(self.labels[self.indices(sums)])
+        return np.asarray(self.labels[self.codes(sums)])
 
     def loss(self, sums: NDArray[Any], wanted: NDArray[Any], scale: float) -> NDArray[np.float32]:
         """Return minus the logarithm of the share of the wanted class, with `scale` logits per vote."""
@@ -81,14 +201,14 @@ class ClassesOrUnknown(Classes):
         """Number of classes, and one for "unknown"."""
         return len(self.labels) + 1
 
-    def indices(self, sums: NDArray[Any]) -> NDArray[np.int64]:
+    def codes(self, sums: NDArray[Any]) -> NDArray[np.int64]:
         """Return the index of each row's class, or the number of classes."""
-        return np.where(leads(sums) < self.margin, len(self.labels), Classes.indices(self, sums))
+        return np.where(leads(sums) < self.margin, len(self.labels), Classes.codes(self, sums))
 
     def answers(self, sums: NDArray[Any]) -> NDArray[Any]:
         """Return each row's label, or what stands for "unknown"."""
         labels = self.labels.astype(np.int64) if self.labels.dtype.kind in "iu" else self.labels
-        return np.append(labels, self.unknown)[self.indices(sums)]
+        return np.append(labels, self.unknown)[self.codes(sums)]
 
 
 def leads(sums: NDArray[Any]) -> NDArray[np.int64]:
@@ -142,11 +262,11 @@ def early_answers(
     `parts` are those of `parts_of`, and `sums_of` gives the class sums of a part, rows x classes.
     """
     *before, last = parts
-    winners = model.output.indices(sums_of(last))
+    winners = model.output.codes(sums_of(last))
     where = np.full(len(winners), len(before), dtype=np.int64)
     for i in reversed(range(len(before))):
         sums = sums_of(before[i])
         is_clear = leads(sums) > model.early[i].margin
-        winners = np.where(is_clear, model.output.indices(sums), winners)
+        winners = np.where(is_clear, model.output.codes(sums), winners)
         where[is_clear] = i
     return winners, where

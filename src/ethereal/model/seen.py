@@ -15,6 +15,7 @@ from ethereal.base.checks import check_integer, check_number
 from ethereal.base.splits import deal_rows
 from ethereal.features.rounding import to_float32
 from ethereal.model.engine import input_matrix
+from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 ONE = 1 << 16  # a rate of 1
 SLOWNESS = 7  # a rate forgets half of what was before after about 0.7 * 2**7 answers
 _MOST_PARTS = 10
+SUPPORTS = Supports("with_seen", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +63,7 @@ def seen_in(
     model: Model, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None, rare: float = 0.01
 ) -> Seen:
     """Return what training rows show. See `Model.with_seen`."""
+    SUPPORTS.check(model.needs)
     if model.fitted is None:
         raise ValueError("the model reads Booleans, which have no range. Train on numbers.")
     check_number("rare", rare, 0, 1)

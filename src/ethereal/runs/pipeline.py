@@ -202,7 +202,7 @@ def _calibrate(
         return prune_at(machine, learned, others, "votes", price, seed)
 
     made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
-    there = made.output.indices(made.class_sums(rows.X_test)) < made.n_classes
+    there = made.output.codes(made.class_sums(rows.X_test)) < made.n_classes
     right = made.predict(rows.X_test)[there] == rows.y_test[there]
     test = Answered(float(right.mean()) if len(right) else None, float(there.mean()))
     return made, Unknown(**vars(calibration), test=test)

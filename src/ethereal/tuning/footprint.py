@@ -162,7 +162,7 @@ def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
     compiled = on_device(X, target, **keywords)
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
-        is_constant = np.ptp(model.output.indices(model.class_sums(X))) == 0
+        is_constant = np.ptp(model.output.codes(model.class_sums(X))) == 0
         return () if is_constant else compiled(model)
 
     return measure

@@ -425,7 +425,7 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
         for vote in clause.votes:
             sums[fires, vote.class_] += vote.weight
     per_byte = 8 // bits
-    classes = np.pad(slots.model.output.indices(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
+    classes = np.pad(slots.model.output.codes(sums), (0, -n_cells % per_byte)).reshape(-1, per_byte)
     return Cells((classes << (bits * np.arange(per_byte))).sum(axis=1).astype(np.uint8), bits)
 
 

@@ -132,7 +132,7 @@ class _Trial:
         order = np.argsort([-one / cost for one, cost in zip(spread, costs, strict=True)], kind="stable")
         always = sorted(set(range(model.n_clauses)) - {i for group in groups for i in group})
         self._order = always + [i for g in order for i in groups[g]]
-        winners = model.output.indices(fires.astype(np.float32) @ weights)
+        winners = model.output.codes(fires.astype(np.float32) @ weights)
         self._places: list[_Place] = []
         sums = fires[:, always].astype(np.float32) @ weights[always]
         n_clauses, spent, wanted = len(always), 0.0, list(_PLACES)
@@ -141,7 +141,7 @@ class _Trial:
             n_clauses += len(groups[g])
             spent += costs[g]
             if wanted and spent >= wanted[0] * sum(costs):
-                is_wrong = model.output.indices(sums) != winners
+                is_wrong = model.output.codes(sums) != winners
                 self._places.append(_Place(n_clauses, spent, leads(sums), is_wrong))
                 wanted = [place for place in wanted if spent < place * sum(costs)]
 

@@ -195,7 +195,7 @@ def values_of(program: Program) -> dict[str, str]:
         "rows": _table(features),
         "sums": _table(sums),
         "main_stack": str(-(-stack // _STACK_STEP) * _STACK_STEP),
-        "golden_classes": ", ".join(map(str, model.output.indices(sums).tolist())),
+        "golden_classes": ", ".join(map(str, model.output.codes(sums).tolist())),
         "sources": "" if is_single else f"{name}.c",
         "library": "INTERFACE" if is_single else f"STATIC {name}.c",
         "scope": "INTERFACE" if is_single else "PUBLIC",
@@ -226,7 +226,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     features, sums = program.features(rows), program.model.class_sums(rows)
     is_same = (program.device_sums(features) == sums).all(axis=1)
     if program.model.early:  # the self-test looks for the largest sum
-        is_same &= program.model._engine.winners(rows) == program.model.output.indices(sums)
+        is_same &= program.model._engine.winners(rows) == program.model.output.codes(sums)
     same = np.flatnonzero(is_same)
     if len(same) == 0:
         same = np.arange(len(sums))  # no row agrees, and the self-test will say so
@@ -263,8 +263,8 @@ def _changes(program: Program, rows: ArrayLike | None) -> str:
     """Return how many rows have another class on the device, as a sentence."""
     if rows is None or len(np.asarray(rows)) == 0:
         return "Values on these steps are answered like on the host. Give typical rows to count the others."
-    host = program.model.output.indices(program.model.class_sums(rows))  # without early answers
-    device = program.model.output.indices(program.device_sums(program.features(rows)))
+    host = program.model.output.codes(program.model.class_sums(rows))  # without early answers
+    device = program.model.output.codes(program.device_sums(program.features(rows)))
     n = int((device != host).sum())
     return f"{n} of the {len(host)} rows given get another class than on the host."
 

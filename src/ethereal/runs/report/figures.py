@@ -99,7 +99,7 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
 def of_report(report: Report) -> Iterator[tuple[str, Figure]]:
     """Yield all plots of a run with their file names."""
     SUPPORTS.check(report.model.needs)
-    predicted = report.model.output.indices(report.model.class_sums(report.X_test))
+    predicted = report.model.output.codes(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
     counts = confusion_counts(codes, predicted, report.model.n_classes, report.model.output.n_answers)
     yield "confusion", confusion(counts, report.model.classes.tolist())

@@ -98,7 +98,7 @@ def _payload(report: Report) -> dict[str, Any]:
     X = np.asarray(report.X_test)
     labels = model.classes.tolist()
     y = class_codes(report.y_test, model.classes)
-    predicted = model.output.indices(model.class_sums(X))
+    predicted = model.output.codes(model.class_sums(X))
     return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
         "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
         "history": {

@@ -88,7 +88,7 @@ class Windows(Part):
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         windows = windows_for(self.front_end, program.options.rows)
-        classes = program.model.output.indices(program.model.class_sums(windows))
+        classes = program.model.output.codes(program.model.class_sums(windows))
         values = {
             "n_windows": str(len(windows)),
             "windows": _table(windows.reshape(len(windows), -1)),
