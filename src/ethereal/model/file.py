@@ -24,16 +24,18 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.deployment import Deployment
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
+from ethereal.model.patch import Patch
 from ethereal.model.seen import Seen
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 # 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
-# not know its training rows, 4 has no numbers as answers. A file has the lowest version that holds its model.
-FORMAT_VERSION = 5
+# not know its training rows, 4 has no numbers as answers, 5 no patches. A file has the lowest version that holds
+# its model.
+FORMAT_VERSION = 6
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -56,7 +58,7 @@ _TYPES = {  # of the tensors
     "seen_high": np.float32,
 }
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
 
 
 class ModelFileError(ValueError):
@@ -107,6 +109,7 @@ def to_file_bytes(model: Model) -> bytes:
     if isinstance(output, ClassesOrUnknown) or model.seen is not None or model.early:
         version = 4
     version = 5 if isinstance(output, Number) else version
+    version = version if model.patch is None else 6
     about: dict[str, Any] = {
         "format_version": version,
         "sha256": _NO_DIGEST,
@@ -120,6 +123,8 @@ def to_file_bytes(model: Model) -> bytes:
         about["number"] = output.as_dict()
     else:
         about["classes"] = describe_labels(output.labels)
+    if model.patch is not None:
+        about["patch"] = model.patch.as_dict()
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
     if isinstance(output, ClassesOrUnknown):  # NaN is not in JSON
@@ -175,6 +180,7 @@ def from_file_bytes(data: bytes) -> Model:
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
             early=about.get("early", ()) if version > 3 else (),
+            patch=Patch(**about["patch"]) if version > 5 and "patch" in about else None,
         )
         seen = None
         if "seen" in about:
