@@ -74,10 +74,11 @@ class Patch:
         vars(self).update(n_planes=n_planes)
         if not isinstance(self.places, (bool, np.bool_)):
             raise TypeError(f"places is {self.places!r}. It must be True or False.")
-        if math.prod(shape) > MAX_CELLS or self.n_row_booleans > 2**28 or self.n_booleans > MAX_BOOLEANS:
+        is_large = math.prod(shape) > MAX_CELLS or self.n_row_booleans > 2**28
+        if is_large or self.n_booleans > MAX_BOOLEANS or self.n_cells * self.n_places > 2**30:
             raise ValueError(
                 f"rows of {shape} cells and patches of {size} with {n_planes} Booleans each are too large. "
-                "Use fewer thresholds, smaller rows or a smaller patch."
+                "Use fewer thresholds, smaller rows, a smaller patch, or no places."
             )
 
     @property

@@ -35,6 +35,7 @@ struct PatchShape {
     bool is_valid() const {
         return patch_height >= 1 && patch_width >= 1 && patch_height <= height && patch_width <= width &&
                planes >= 1 && cells() <= (1u << 24) && double(cells()) * planes <= double(1u << 28) &&
+               double(cells()) * n_places() <= double(1u << 30) &&
                n_booleans() <= (1u << 24);
     }
 };

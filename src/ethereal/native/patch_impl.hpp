@@ -43,7 +43,7 @@ public:
 
 private:
     struct Tests {
-        Vector<size_t> places;  // of the includes, those that are not negated first
+        Vector<uint32_t> places;  // of the includes, those that are not negated first
         size_t n_true = 0;
     };
 
@@ -158,7 +158,7 @@ private:
     const PatchShape& patch_;
     PatchPlanes planes_;
     const uint32_t n_booleans_;
-    Vector<size_t> place_;       // of each Boolean
+    Vector<uint32_t> place_;      // of each Boolean
     Vector<uint64_t> literals_;  // of the patch at one position, bits
     Vector<uint8_t> matches_;    // clauses x positions, bits
     Vector<uint64_t> includes_;  // clauses x words, those that are listed in tests_
@@ -168,7 +168,8 @@ private:
 inline void match_all(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) {
     PatchPlanes row(clauses.patch);
     const uint32_t n = clauses.patch.n_booleans();
-    Vector<size_t> places(size_t(clauses.offsets[clauses.n_clauses])), n_true(clauses.n_clauses);
+    Vector<uint32_t> places(size_t(clauses.offsets[clauses.n_clauses]));
+    Vector<size_t> n_true(clauses.n_clauses);
     for (size_t j = 0; j < clauses.n_clauses; ++j)
         for (int64_t i = clauses.offsets[j]; i < clauses.offsets[j + 1]; ++i) {
             const uint32_t literal = uint32_t(clauses.literals[i]);

@@ -9,6 +9,13 @@
 #include "lanes.hpp"
 #include "patch.hpp"
 
+// A function of its own keeps its few values in registers, which those around it would take.
+#ifdef _MSC_VER
+#define ETHEREAL_NOINLINE __declspec(noinline)
+#else
+#define ETHEREAL_NOINLINE __attribute__((noinline))
+#endif
+
 namespace ethereal {
 namespace {
 
@@ -47,13 +54,13 @@ public:
     size_t span() const { return span_; }  // bytes of the positions of a clause
 
     // Where the bits of a clause's Boolean are, for the positions in their order.
-    size_t place(uint32_t boolean) const {
+    uint32_t place(uint32_t boolean) const {
         if (boolean >= shape_.n_content())
-            return first_place_ + span_ * (boolean - shape_.n_content());
+            return uint32_t(first_place_ + span_ * (boolean - shape_.n_content()));
         const uint32_t plane = boolean % shape_.planes, cell = boolean / shape_.planes;
         const size_t shift =
             size_t(cell / shape_.patch_width) * shape_.width + cell % shape_.patch_width;
-        return (8 * plane + shift % 8) * stride_ + shift / 8;
+        return uint32_t((8 * plane + shift % 8) * stride_ + shift / 8);
     }
 
     void load(const uint64_t* planes) {
@@ -72,23 +79,12 @@ public:
 
     // The positions where all of these hold: `places` of Booleans, the first n_true of them as they are, the
     // others negated. Returns whether there is one. `match` has span() bytes.
-    bool match(const size_t* places, size_t n_true, size_t n, uint8_t* match) const {
+    ETHEREAL_NOINLINE bool match(const uint32_t* places, size_t n_true, size_t n, uint8_t* match) const {
         const uint8_t* const at = buffer_.data();
         bool any = false;
         for (size_t v = 0; v < n_vectors_; ++v) {
-            const uint8_t* const from = at + v * kWidth;
-            Bytes left = Lanes::load(&valid_[v * kWidth]);
-            size_t i = 0;
-            bool dead = false;
-            for (; i < n_true; ++i) {
-                left = Lanes::both(left, Lanes::load(from + places[i]));
-                if (i % 4 == 3 && (dead = is_zero(left))) break;
-            }
-            for (; !dead && i < n; ++i) {
-                left = Lanes::without(left, Lanes::load(from + places[i]));
-                if (i % 4 == 3 && (dead = is_zero(left))) break;
-            }
-            any |= !dead && !is_zero(left);
+            const Bytes left = match_vector(at + v * kWidth, Lanes::load(&valid_[v * kWidth]), places, n_true, n);
+            any |= !is_zero(left);
             Lanes::store(match + v * kWidth, left);
         }
         for (size_t b = n_vectors_ * kWidth; b < span_; b += 8) {
@@ -103,6 +99,26 @@ public:
     }
 
 private:
+    // Four literals at a time, because a test for zero takes about as long as they do.
+    static Bytes match_vector(const uint8_t* from, Bytes left, const uint32_t* places, size_t n_true,
+                              size_t n) {
+        const auto bits = [&](size_t i) { return Lanes::load(from + places[i]); };
+        size_t i = 0;
+        for (; i + 4 <= n_true; i += 4) {
+            left = Lanes::both(left, Lanes::both(Lanes::both(bits(i), bits(i + 1)),
+                                                 Lanes::both(bits(i + 2), bits(i + 3))));
+            if (is_zero(left)) return left;
+        }
+        for (; i < n_true; ++i) left = Lanes::both(left, bits(i));
+        for (; i + 4 <= n; i += 4) {
+            left = Lanes::without(left, Lanes::either(Lanes::either(bits(i), bits(i + 1)),
+                                                      Lanes::either(bits(i + 2), bits(i + 3))));
+            if (is_zero(left)) return left;
+        }
+        for (; i < n; ++i) left = Lanes::without(left, bits(i));
+        return left;
+    }
+
     static void set(uint8_t* bits, size_t i) { bits[i / 8] |= uint8_t(1u << (i % 8)); }
     static bool is_zero(Bytes x) {
         return Lanes::zero64(x) == (uint64_t(1) << (kWidth / 8)) - 1;
