@@ -16,6 +16,7 @@ from ethereal.compress.curve import PruneRows, prune_path
 from ethereal.model import codes, engine, simplify
 from ethereal.model.clauses import MEANINGS, Clauses
 from ethereal.model.needs import NotSupported
+from ethereal.model.patch import Patch
 from ethereal.runs.report import figures
 from ethereal.runs.report.page import Report, render
 from ethereal.tuning.footprint import estimate
@@ -50,7 +51,17 @@ def _or() -> Model:
     return PLAIN._with(clauses=Clauses._trusted(clause.literals, clause.offsets, clause.weights, 2, "or"))
 
 
-STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes))}
+def _patch() -> Model:
+    clause = PLAIN.clauses
+    patch = Patch((1, 1), (1, 1), 2)  # a whole row, so that only the record differs
+    parts = clause.literals, clause.offsets, clause.weights, 2, "and", patch
+    return PLAIN._with(clauses=Clauses._trusted(*parts))
+
+
+STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes)), "images": _patch}
+# Consumers that take a patch. Whoever learns it comes here.
+TAKE_PATCHES = {"predict", "class_sums", "clause_outputs", "simplify", "predict_proba", "rules", "describe"}
+TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save"}
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
     "predict": ("prediction", lambda m, to: m.predict(X)),
@@ -112,6 +123,9 @@ def test_every_consumer_is_in_the_list():
 @pytest.mark.parametrize("consumer", [*BELOW, *ABOVE])
 def test_every_consumer_refuses_by_name(consumer, strange, tmp_path, monkeypatch):
     name, use = (BELOW | ABOVE)[consumer]
+    if strange == "images" and consumer in TAKE_PATCHES:
+        use(STRANGE[strange](), tmp_path)
+        return
     if consumer in ABOVE:  # as if prediction and simplification had learned it: nobody may rely on them
         for module in (engine, simplify):
             taken = {"meanings": frozenset(MEANINGS) | {"or"}, "outputs": frozenset({"classes", "value"})}
