@@ -62,8 +62,14 @@ class CLayout:
     singles_first: bool = False  # whether slots with one threshold come first
     learns: bool = False  # whether it tells which clauses fire, so that an export can learn
     has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
+    is_code: bool = False  # whether clauses are code, without tables
     headers: tuple[str, ...] = ()  # folders and names of runtime headers, where its own is not all
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether clauses are tables."""
+        return not self.is_code
 
     @property
     def runtime(self) -> dict[str, str]:
@@ -97,7 +103,8 @@ def _layout(name: str, about: str, code_bytes: int, supports: Supports, **others
 
 COMPACT = _layout("compact", "the least flash", 1200, _ALL)
 FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, smaller=(0,))
-STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _CODE, has_rows=False)
+STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _CODE, has_rows=False,
+                   is_code=True)  # fmt: skip
 SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)
 # "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
 REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
@@ -109,6 +116,7 @@ BRANCHES = CLayout(
     code_bytes=1900,
     learns=True,
     has_rows=False,
+    is_code=True,
     headers=("runtime/votes", "runtime/learn", "layouts/straight/straight"),
 )
 LISTS = CLayout(
@@ -122,6 +130,15 @@ LISTS = CLayout(
 # From the smallest to the quickest, then those that are only taken by name.
 REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, STRAIGHT, SLICED, REDRESS)
 LEARNING: tuple[CLayout, ...] = (BRANCHES, LISTS)
+# For clauses that look for a patch anywhere, which no other layout takes.
+PATCHES = _layout(
+    "patches",
+    "planes of bits, for clauses over patches",
+    1000,
+    replace(_ROWS, patches=frozenset({"frames", "images"}), n_classes=256, longest_clause=255),
+    has_rows=False,
+    headers=("runtime/order", "runtime/best", "layouts/patches/patches"),
+)
 LAYOUTS: tuple[str, ...] = tuple(layout.name for layout in REGISTRY)
 
 
