@@ -23,6 +23,7 @@ MACHINES: dict[str, dict[str, Any]] = {
     "patch 10 x 10": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10)},
     "patch 10 x 10, no places": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10), "places": False},
     "patch 10 x 10, no budget": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10), "literal_budget": 999},
+    "patch 10 x 10, budget 12": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10), "literal_budget": 12},
     "patch 6 x 6": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (6, 6)},
 }
 

@@ -217,12 +217,14 @@ class Machine:
 class PatchMachine(Machine):
     """The same for clauses over a patch, given as an `ethereal.model.Patch`. Rows are cell after cell.
 
-    A clause outputs 1 if it does at any position. One of these positions is drawn for its feedback.
+    A clause outputs 1 if it does at any position. One of these positions is drawn for its feedback. A clause
+    that includes more literals than its budget only forgets, where it would be strengthened.
     """
 
     def __init__(self, patch: Any, n_classes: int, n_clauses: int, *settings: Any, **keywords: Any) -> None:
         super().__init__(n_classes, n_clauses, patch.n_booleans, *settings, **keywords)
         self.patch = patch
+        self.most, self.budget = self.budget, self.n_literals
 
     def update(
         self, clauses: list[list[int]], literals: Sequence[bool], y: bool, draws: Stream, pool: Pool
@@ -242,6 +244,9 @@ class PatchMachine(Machine):
             for j in (j for j in block if (j < half) == y and not where[j]):
                 self.type_i_output_0(clauses[j], draws, pool)
             for j in (j for j in block if (j < half) == y and where[j]):
+                if sum(state >= MIDDLE for state in clauses[j]) > self.most:
+                    self.type_i_output_0(clauses[j], draws, pool)
+                    continue
                 here = seen[where[j][draws.below(len(where[j]))]]
                 self.type_i_output_1(clauses[j], here, draws, pool)
             for j in (j for j in block if (j < half) != y and where[j]):

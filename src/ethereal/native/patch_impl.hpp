@@ -3,6 +3,10 @@
 //
 // An update evaluates all clauses at all positions of a row. Whatever fires at several positions gets its
 // feedback from one of them, drawn at random, and only there are the literals of its patch spread.
+//
+// A clause with more literals than its budget only forgets where it would be strengthened. Over whole rows random
+// ones of the literals that are too many are dropped at once. Over patches that is 14 points worse on mnist: the
+// first patch fills a clause, and its literals stay.
 #pragma once
 #include "patch.hpp"
 #include "patch_planes.hpp"
@@ -11,11 +15,19 @@
 namespace ethereal {
 namespace {
 
-class PatchTrainer : ClauseFeedback {
+// So that what is common to both trainers drops no literals.
+struct WithoutBudget {
+    Feedback feedback;
+    WithoutBudget(Feedback f, uint32_t n_literals) : feedback(f) { feedback.literal_budget = n_literals; }
+};
+
+class PatchTrainer : WithoutBudget, ClauseFeedback {
 public:
     PatchTrainer(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata,
                  Stream stream, const PatchShape& patch)
-        : ClauseFeedback(shape, feedback, automata, stream),
+        : WithoutBudget(feedback, shape.n_literals),
+          ClauseFeedback(shape, WithoutBudget::feedback, automata, stream),
+          budget_(feedback.literal_budget),
           patch_(patch),
           planes_(patch),
           n_booleans_(patch.n_booleans()),
@@ -66,8 +78,12 @@ private:
                 list_if_changed(64 * w + ctz(left));
             }
             for (uint64_t left = drawn_[w] & type_i[w] & output_[w]; left; left &= left - 1) {
-                look_where(row, 64 * w + ctz(left));
-                type_i_output_1(64 * w + ctz(left));
+                if (tests_[64 * w + ctz(left)].places.size() > budget_) {
+                    type_i_output_0(64 * w + ctz(left));
+                } else {
+                    look_where(row, 64 * w + ctz(left));
+                    type_i_output_1(64 * w + ctz(left));
+                }
                 list_if_changed(64 * w + ctz(left));
             }
             for (uint64_t left = drawn_[w] & type_ii[w] & output_[w]; left; left &= left - 1) {
@@ -155,6 +171,7 @@ private:
         }
     }
 
+    const uint32_t budget_;
     const PatchShape& patch_;
     PatchPlanes planes_;
     const uint32_t n_booleans_;

@@ -95,7 +95,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     boost_true_positive
         Whether a matching clause always strengthens true literals. False: with probability (s-1)/s.
     literal_budget
-        Most literals that a clause may include. None sets no bound, except with a patch, where it is 16.
+        Most literals that a clause may include. None sets no bound. With a patch, None is 16, and a clause
+        with more literals only forgets, so some clauses have a few more.
     patch
         Cells of a patch, when clauses shall find a pattern anywhere in a row. `patch=(8,)` is for frames, and X
         is rows x frames x channels. `patch=(10, 10)` is for images, and X is rows x height x width, and may
