@@ -22,7 +22,13 @@ MACHINES: dict[str, dict[str, Any]] = {
     "flat": {"n_clauses": 80, "T": 18, "s": 5.0, "noise_clauses": 0},
     "patch 10 x 10": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10)},
     "patch 10 x 10, no places": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10), "places": False},
-    "patch 10 x 10, no budget": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10), "literal_budget": 999},
+    "patch 10 x 10, no budget": {
+        "n_clauses": 80,
+        "T": 18,
+        "s": 3.0,
+        "patch": (10, 10),
+        "literal_budget": 999,
+    },
     "patch 10 x 10, budget 12": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (10, 10), "literal_budget": 12},
     "patch 6 x 6": {"n_clauses": 80, "T": 18, "s": 3.0, "patch": (6, 6)},
 }
@@ -73,14 +79,13 @@ def speed(args: argparse.Namespace) -> None:
     X, y, test = read(args.data)
     X, y = (X[~test] > args.threshold)[: args.rows or None], y[~test][: args.rows or None]
     twice = np.kron(X[:2000], np.ones((1, 2, 2), bool))[:, :64, :64]
-    cases: list[tuple[str, Any, dict[str, Any]]] = [
-        (f"patch {p} x {p}, {n} clauses, T {T}, s {s}, budget {b}", X, {"patch": (p, p), "n_clauses": n, "T": T,
-                                                                 "s": s, "literal_budget": b})
-        for p, n, T, s, b in (
-            (10, 100, 15, 3.0, 16), (10, 100, 25, 10.0, 32), (10, 200, 15, 3.0, 16), (10, 400, 15, 3.0, 16),
-            (5, 100, 15, 3.0, 16), (14, 100, 15, 3.0, 16), (20, 100, 15, 3.0, 16),
-        )
-    ]  # fmt: skip
+    cases: list[tuple[str, Any, dict[str, Any]]] = []
+    for p, n, T, s, b in (
+        (10, 100, 15, 3.0, 16), (10, 100, 25, 10.0, 32), (10, 200, 15, 3.0, 16), (10, 400, 15, 3.0, 16),
+        (5, 100, 15, 3.0, 16), (14, 100, 15, 3.0, 16), (20, 100, 15, 3.0, 16),
+    ):  # fmt: skip
+        keywords = {"patch": (p, p), "n_clauses": n, "T": T, "s": s, "literal_budget": b}
+        cases.append((f"patch {p} x {p}, {n} clauses, T {T}, s {s}, budget {b}", X, keywords))
     settings = {"patch": (10, 10), "n_clauses": 100, "T": 15, "s": 3.0}
     cases.append((f"images of {twice.shape[1]} x {twice.shape[2]}", twice, settings))
     for name, rows, keywords in cases:

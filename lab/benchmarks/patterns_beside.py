@@ -29,7 +29,9 @@ def pytsetlinmachine(args: argparse.Namespace, X: Any, y: Any) -> Any:
     from pyTsetlinMachine.tm import MultiClassConvolutionalTsetlinMachine2D
 
     side = args.patch, args.patch
-    machine = MultiClassConvolutionalTsetlinMachine2D(args.clauses, args.T, args.s, side, weighted_clauses=False)
+    machine = MultiClassConvolutionalTsetlinMachine2D(
+        args.clauses, args.T, args.s, side, weighted_clauses=False
+    )
     return lambda: machine.fit(X, y, epochs=1, incremental=True)
 
 
@@ -48,7 +50,9 @@ def main() -> None:
     data = np.load(args.data)
     rows = np.flatnonzero(~data["test"].astype(bool))[: args.rows]
     X = (data["X"][rows].reshape(len(rows), 28, 28) > args.threshold).astype(np.uint32)
-    epoch = {"tmu": tmu, "pytsetlinmachine": pytsetlinmachine}[args.library](args, X, data["y"][rows].astype(np.uint32))
+    epoch = {"tmu": tmu, "pytsetlinmachine": pytsetlinmachine}[args.library](
+        args, X, data["y"][rows].astype(np.uint32)
+    )
     for i in range(3):
         start = time.process_time()
         epoch()

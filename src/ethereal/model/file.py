@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 # 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
-# not know its training rows, 4 has no numbers as answers, 5 no patches. A file has the lowest version that holds
-# its model.
+# not know its training rows, 4 has no numbers as answers, 5 no patches. A file has the lowest version that
+# holds its model.
 FORMAT_VERSION = 6
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory

@@ -1,7 +1,7 @@
 """The part of a row that a clause looks at, when it may look anywhere.
 
-A row is a grid of cells: the frames of a recording, or the pixels of an image. A cell has some Booleans, and a
-Boolean of all cells is a plane. A clause is an AND over a patch, and it fires if the patch matches at any
+A row is a grid of cells: the frames of a recording, or the pixels of an image. A cell has some Booleans, and
+a Boolean of all cells is a plane. A clause is an AND over a patch, and it fires if the patch matches at any
 position. A machine whose clauses look at whole rows has no patch. It is as if its rows had one cell.
 """
 
@@ -29,9 +29,9 @@ OVER = {1: "frames", 2: "images"}  # dimensions -> what such rows are called
 class Patch:
     """Shape of rows and of the patch that clauses are over.
 
-    Boolean `b` of a row is Boolean `b % n_planes` of cell `b // n_planes`, and cells are counted along the last
-    axis first. Boolean `b` of a clause is that of the same cell of the patch. Behind these stand the Booleans
-    of the place, with `places`: for each axis, whether the position is above 0, above 1, and so on.
+    Boolean `b` of a row is Boolean `b % n_planes` of cell `b // n_planes`, and cells are counted along the
+    last axis first. Boolean `b` of a clause is that of the same cell of the patch. Behind these stand the
+    Booleans of the place, with `places`: for each axis, whether the position is above 0, above 1, and so on.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ def clause_names(patch: Patch, channels: Sequence[str]) -> tuple[str, ...]:
 
 
 def flat_rows(patch: Patch, n_features: int, X: Any) -> Any:
-    """Return rows of cells as rows of numbers, cell after cell. What is a matrix or a frame stays as it is."""
+    """Return rows of cells as rows of numbers, cell after cell. A matrix or a frame stays as it is."""
     if is_frame(X) or np.ndim(X) == 2:
         return X
     array, n_channels = np.asarray(X), n_features // patch.n_cells

@@ -74,7 +74,7 @@ def _firing_rates(model: Model) -> NDArray[np.float64]:
     """Return the share of typical rows on which each clause fires, a half where there are no such rows."""
     if model.typical_rows is None or not len(model.typical_rows):
         return np.full(model.n_clauses, 0.5)
-    return model.clause_outputs(model.typical_rows, packed=True).mean(axis=0)
+    return np.asarray(model.clause_outputs(model.typical_rows, packed=True).mean(axis=0))
 
 
 def _flips(

@@ -98,10 +98,10 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Most literals that a clause may include. None sets no bound. With a patch, None is 16, and a clause
         with more literals only forgets, so some clauses have a few more.
     patch
-        Cells of a patch, when clauses shall find a pattern anywhere in a row. `patch=(8,)` is for frames, and X
-        is rows x frames x channels. `patch=(10, 10)` is for images, and X is rows x height x width, and may
-        have channels as a last axis. A channel has the same thresholds in all cells, and at most 4 bins by
-        default. None is for rows of features.
+        Cells of a patch, when clauses shall find a pattern anywhere in a row. `patch=(8,)` is for frames, and
+        X is rows x frames x channels. `patch=(10, 10)` is for images, and X is rows x height x width, and may
+        have channels as a last axis. A channel has the same thresholds in all cells, and 4 bins unless
+        `booleanizer` says otherwise. None is for rows of features.
     places
         Whether a clause may ask where its patch is. "auto" lets clauses over images ask.
     booleanizer

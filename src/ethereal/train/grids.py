@@ -77,8 +77,8 @@ def rows_of_cells(clf: EtherealClassifier, X: Any, *, reset: bool) -> NDArray[An
         n_channels = clf.n_features_in_ // math.prod(clf.row_shape_)
         known = " x ".join(map(str, clf.row_shape_))
         raise ValueError(
-            f"X has the shape {array.shape}, but training had rows of {known} cells with {n_channels} numbers "
-            "each. Cut or fill the rows to that size."
+            f"X has the shape {array.shape}, but training had rows of {known} cells with {n_channels} "
+            "numbers each. Cut or fill the rows to that size."
         )
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError("X has NaN, and a patch takes no missing values. Fill them.")

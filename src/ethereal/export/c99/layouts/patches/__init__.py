@@ -47,7 +47,9 @@ class _Arranged:
         clauses = model.clauses
         boolean = clauses.boolean
         is_content = boolean < patch.n_content
-        self.planes = np.unique(boolean[is_content] % patch.n_planes)  # those that are asked for
+        # Those that are asked for, and one at least, because C has no empty arrays.
+        asked = np.unique(boolean[is_content] % patch.n_planes)
+        self.planes = asked if len(asked) else np.zeros(1, dtype=np.int64)
         if model.fitted is not None and (cell.kind[self.planes] != THRESHOLD).any():
             raise NotSupported(
                 "layout patches takes thresholds only, not one-hot bins or missing values. Use the "
@@ -98,7 +100,7 @@ class _Arranged:
         out.define("ET_BOOLEAN_INPUT", int(model.fitted is None))
         is_float = model.fitted is not None and kind.name == "float"
         out.define("ET_FLOAT_INPUT", int(is_float))
-        channel = self.cell.feature[self.planes]
+        channel = self.cell.feature[self.planes].astype(np.int64)
         out.array(unsigned_type(self.n_channels - 1), "et_channels", channel.tolist(), "of each plane")
         if model.fitted is not None:
             self._write_thresholds(out, channel, is_float)
@@ -107,7 +109,9 @@ class _Arranged:
         line = np.searchsorted(self.planes, plane) * self.height + cell // shape
         fields = [(unsigned_type(int(line.max(initial=0))), "line"), ("uint8_t", "shift")]
         pairs = list(zip(line.tolist(), (cell % shape).tolist(), strict=True))
-        out.records("et_cell", fields, "et_cells", pairs or [(0, 0)], "cells of the patch: a line, and a shift")
+        out.records(
+            "et_cell", fields, "et_cells", pairs or [(0, 0)], "cells of the patch: a line, and a shift"
+        )
         out.records("et_count", [("uint8_t", "plain"), ("uint8_t", "negated")], "et_counts", self.counts,
                     "literals of each clause")  # fmt: skip
         everywhere = (0, self.rows, 0, self.columns)
@@ -116,7 +120,7 @@ class _Arranged:
             names = "top", "bottom", "left", "right"
             ctype = unsigned_type(max(self.rows, self.columns))
             out.records("et_place", [(ctype, name) for name in names], "et_places", self.where,
-                        "where each clause may match: up to `bottom` and `right`, which are left out")  # fmt: skip
+                        "where each clause may match, `bottom` and `right` being left out")  # fmt: skip
         every = [literal for literals in self.literals for literal in literals]
         out.array(unsigned_type(max(0, len(self.used) - 1)), "et_literals", every or [0],
                   "a cell each", typedef="et_literal")  # fmt: skip
