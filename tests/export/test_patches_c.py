@@ -53,9 +53,9 @@ def test_sums_and_classes_are_those_of_the_host(tmp_path, first):
 @pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7"])
 def test_cores_give_the_answers_of_the_host(target):
     model, X = random_patch_model(4, widest=30)
-    found = device.measure(model, X, target=target)
-    assert found.agreement == 1
-    assert found.ram_bytes == 0
+    measured = device.measure(model, X, target=target)
+    assert measured.agreement == 1
+    assert measured.ram_bytes == 0
 
 
 def test_what_the_layout_cannot_hold_is_refused_by_name():

@@ -1,7 +1,7 @@
 """Clauses as arrays, the only owner of literals, offsets and weights.
 
 Literal `l` of `n` Booleans is Boolean `l` when `l < n`, and NOT Boolean `l - n` otherwise. With a patch
-these are the Booleans of a part of the row, and a clause fires if it matches anywhere (`Patch` in `patch.py`).
+these are the Booleans of a part of the row. A clause then fires if it matches anywhere (`patch.py`).
 """
 
 from __future__ import annotations

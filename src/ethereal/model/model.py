@@ -548,8 +548,8 @@ class Model:
 
         A column counts by the votes between classes that move when it takes its value from another of the
         typical rows. Without typical rows every clause that has a column counts, by its votes. The shares are
-        0 when no vote can move. With a patch there is a share for each number of a cell. The votes of a clause
-        then count the more, the more even its chances of firing are, and its place is left out.
+        0 when no vote can move. With a patch there is a share for each number of a cell. A clause then counts
+        by its votes, and the more, the more even its chances of firing are.
 
         >>> model = Model(
         ...     [0, 0, 1], [0, 1, 3], [[3, 0], [0, 1]], n_booleans=2, classes=["a", "b"],
