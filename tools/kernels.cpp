@@ -8,7 +8,7 @@
 
 #include "cpu.hpp"
 #include "engine.hpp"
-#include "pruner.hpp"
+#include "softmax_pruner.hpp"
 #include "trainer.hpp"
 
 using namespace ethereal;
@@ -161,8 +161,8 @@ void prune(size_t n_rows, uint32_t n_features, size_t n_clauses, size_t n_classe
             votes.push_back(random.below(3) ? 0 : static_cast<int32_t>(random.below(9)) - 4);
     }
     LiteralPlanes planes(booleans.data(), n_rows, n_booleans, static_cast<ptrdiff_t>(n_booleans), 1);
-    Pruner pruner(std::move(planes), n_classes, targets.data(), features.data(), literals, offsets,
-                  votes.data(), 0.2, 42);
+    SoftmaxPruner pruner(std::move(planes), n_classes, targets.data(), features.data(), literals, offsets,
+                         votes.data(), 0.2, 42);
     for (const double price : {0.0, 0.01, 0.05, 0.2, 1.0}) {
         hash_ = mix(hash_ + pruner.sweep(price, {8, 5.3, 2, 4.1, 1}, [] { return false; }));
         pruner.read(literals, offsets, votes);

@@ -33,6 +33,7 @@ LAYERS = {
     "model": "`Model`: clauses, prediction, `simplify`, rules, explanations, the `.etm` file, the codes",
     "compress": "a Model to a smaller Model: `shorten`, `join`, the pruning curve, but no devices",
     "train": "`EtherealClassifier`: automata, epochs, the choice of the epoch, checkpoints",
+    "trees": "trees and their Model, a clause per leaf: of other libraries, and our own that are boosted",
     "adapt": "`Votes`: a Model that goes on learning one person's rows, as its board does",
     "export": "a Model to files for a board: C, projects, MicroPython",
     "device": "emulate, boot, measure a model or a baseline, copy to a real board, record its samples",

@@ -9,7 +9,7 @@ mkdir -p "$build"
 flags="-std=c++17 -O3 -ffp-contract=off -DNDEBUG -pthread -Isrc/ethereal/native"
 native=src/ethereal/native
 sources="tools/kernels.cpp $native/cpu.cpp $native/engine.cpp $native/literal_planes.cpp $native/pruner.cpp
-  $native/pruner_literals.cpp $native/trainer.cpp"
+  $native/pruner_literals.cpp $native/softmax_pruner.cpp $native/trainer.cpp"
 
 objects=
 for set in scalar avx2 avx512; do

@@ -35,6 +35,7 @@ from ethereal.tuning.choice import within
 from ethereal.tuning.footprint import estimate, on_device, usable
 from ethereal.tuning.frontiers import curves_of
 from ethereal.tuning.kernels import Kept, bounded, candidates, drop_groups
+from ethereal.tuning.sources import Way
 
 MOVEMENT = ("stats", "haar", "bands")
 BUDGETS = {
@@ -96,7 +97,8 @@ def curve_of(kept: Kept, plan: Plan, X: Any, y: Any, group: Any, seed: int) -> A
     def last() -> Any:
         return machines(kept.front_end, plan.bins, X, y, seed)
 
-    return curves_of(learn, last, (X, y), folds, ("votes",), seed)[0]["votes"].curve
+    way = Way("machine", "votes")
+    return curves_of(learn, last, (X, y), folds, (way,), seed)[0][way].curve
 
 
 def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]]:

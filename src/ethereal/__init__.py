@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ethereal.model import Clause, Model
     from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.regressor import EtherealRegressor
     from ethereal.tuning import frontier, prune, tune
 
     __version__: str
@@ -21,6 +22,7 @@ _HOMES = {
     "Booleanizer": "ethereal.features.booleanizer",
     "Clause": "ethereal.model.clauses",
     "EtherealClassifier": "ethereal.train.classifier",
+    "EtherealRegressor": "ethereal.train.regressor",
     "Model": "ethereal.model.model",
     "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
@@ -35,6 +37,7 @@ __all__ = [
     "Booleanizer",
     "Clause",
     "EtherealClassifier",
+    "EtherealRegressor",
     "Model",
     "Run",
     "WindowFeatures",

@@ -106,6 +106,28 @@ class Pruner:
     # literals, offsets, votes flattened
     def clauses(self) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]: ...
 
+class SquarePruner(Pruner):
+    def __init__(
+        self,
+        booleans: NDArray[np.bool_],
+        features: NDArray[np.int32],
+        targets: NDArray[np.float64],  # a number for each row
+        literals: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        votes: NDArray[np.int32],  # clauses x 1
+        scale: float,
+        seed: int,
+        signs: NDArray[np.int8],  # that votes of each literal's clauses must have, 0 for any, or none
+    ) -> None: ...
+
+class Ridge:
+    def __init__(self, outputs: NDArray[np.bool_], weights: NDArray[np.float64]) -> None: ...
+    def aim(self, targets: NDArray[np.float64]) -> None: ...
+    # the sum of squared residuals, and degrees of freedom
+    def fit(self, strength: float) -> tuple[float, float]: ...
+    # votes with these signs, 0 for any, and the offset
+    def votes(self, strength: float, signs: NDArray[np.int8]) -> tuple[NDArray[np.float64], float]: ...
+
 class VoteFitting:
     def __init__(
         self,

@@ -12,6 +12,7 @@ import pytest
 
 from ethereal import export
 from ethereal.export import projects
+from ethereal.export.c99.ctext import filled
 from ethereal.export.projects import PROJECTS
 from ethereal.export.projects.writer import find_project, texts_for
 from random_models import random_model
@@ -24,7 +25,8 @@ def test_every_file_of_a_folder_is_written_and_every_value_filled(name: str, tmp
     model, X = random_model(1)
     folder = export.project(model, tmp_path / "x", name, name="gate", rows=X)
     written = {str(path.relative_to(folder)): path for path in folder.rglob("*") if path.is_file()}
-    there = {project.places.get(file, file.removesuffix(".in")) for file in texts_for(project.texts, ())}
+    places = (project.places.get(file, file.removesuffix(".in")) for file in texts_for(project.texts, ()))
+    there = {filled(place, {"name": "gate", "sketch": "Classify"}) for place in places}
     assert {*there, f"{project.sources}gate.h"} <= written.keys()
     assert not [path for path, file in written.items() if "@name@" in path or "@name@" in file.read_text()]
 

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from ethereal import Booleanizer, datasets
 from ethereal.device import find_target
 from ethereal.device.program import execute
+from ethereal.trees.grow import HEAVIEST
 from ethereal_study.baselines import (
     BinaryNetwork,
     BNNClassifier,
@@ -31,7 +32,6 @@ from ethereal_study.baselines import (
 from ethereal_study.baselines.base import RATES, best_rate
 from ethereal_study.baselines.bnn import _gradients
 from ethereal_study.baselines.boosted import integer_code
-from ethereal_study.baselines.vector_trees import _HEAVIEST
 
 X, Y = make_classification(300, 8, n_informative=5, n_classes=3, random_state=0)
 
@@ -136,7 +136,7 @@ def test_vector_trees_vote_as_their_trees_do():
     rows = X.astype(np.float32)
     sums = sum(votes[tree.apply(rows)] for tree, votes in trees.trees)
     assert np.array_equal(trees.model.class_sums(rows), sums)
-    assert max(np.abs(votes).max() for _, votes in trees.trees) == _HEAVIEST
+    assert max(np.abs(votes).max() for _, votes in trees.trees) == HEAVIEST
 
 
 def test_rows_that_no_tree_can_split_are_refused():

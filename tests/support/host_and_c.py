@@ -22,6 +22,7 @@ from ethereal.export.c99.choose import programs
 from ethereal.export.c99.device_rows import NUMBER_TYPES
 from ethereal.export.c99.program import Program, make_program
 from ethereal.export.options import ExportOptions
+from ethereal.model import Number
 from ethereal.model.engine import booleans_of
 from kept_builds import build
 from odd_models import odd_model
@@ -62,6 +63,26 @@ static void get(void *to, size_t size)
             name##_class_sums(&read[r * NAME##_FEATURES], &out[3]); \\
             for (f = 0; f < NAME##_FEATURES; f++) \\
                 out[3 + NAME##_CLASSES + f] = WHOLE_##CONVERT(read[r * NAME##_FEATURES + f]); \\
+            fwrite(out, sizeof out, 1, stdout); \\
+        } \\
+    }
+#define RUN_NUMBER(name, NAME, n_rows, given, CONVERT) \\
+    static void run_##name(void) \\
+    { \\
+        static given rows[n_rows * NAME##_FEATURES]; \\
+        static name##_input read[n_rows * NAME##_FEATURES]; \\
+        unsigned r, f; \\
+        get(rows, sizeof rows); \\
+        for (r = 0; r < n_rows; r++) { \\
+            int32_t out[3 + NAME##_FEATURES]; \\
+            float value; \\
+            CONVERT(name, &rows[r * NAME##_FEATURES], &read[r * NAME##_FEATURES], NAME##_FEATURES) \\
+            value = name##_value(&read[r * NAME##_FEATURES]); \\
+            out[0] = name##_sum(&read[r * NAME##_FEATURES]); \\
+            memcpy(&out[1], &value, sizeof value); \\
+            out[2] = name##_check_all(); \\
+            for (f = 0; f < NAME##_FEATURES; f++) \\
+                out[3 + f] = WHOLE_##CONVERT(read[r * NAME##_FEATURES + f]); \\
             fwrite(out, sizeof out, 1, stdout); \\
         } \\
     }
@@ -109,7 +130,9 @@ class _Case:
     told: str  # the seed, layout and input
     program: Program
     sent: bytes
-    expected: NDArray[np.int32]  # rows x (class, batch, check, sums, integers)
+    expected: NDArray[
+        np.int32
+    ]  # rows x (class, batch, check, sums, integers) or (sum, bits, check, integers)
 
     @property
     def text(self) -> str:
@@ -117,7 +140,8 @@ class _Case:
         how = "CONVERTED" if self.program.scales else "AS_IT_IS"
         given = "uint8_t" if self.program.model.fitted is None else "float"
         header = self.program.files[f"{name}.h"]
-        return f"{header}\nRUN({name}, {name.upper()}, {n_rows}u, {given}, {how})\n"
+        run = "RUN_NUMBER" if self.program.number else "RUN"
+        return f"{header}\n{run}({name}, {name.upper()}, {n_rows}u, {given}, {how})\n"
 
 
 def compare(
@@ -162,6 +186,13 @@ def _check_host(model: Model, rows: NDArray[Any], seed: int, comparison: Compari
     expected = plain_sums(model, rows)
     if not np.array_equal(model.class_sums(rows), expected):
         comparison.differences.append(f"seed {seed}: the host's class sums are not those of the definition")
+    if isinstance(model.output, Number):
+        number = np.float32(model.output.offset) + np.float32(model.output.scale) * expected.astype(
+            np.float32
+        )
+        if model.predict(rows).tobytes() != number[:, 0].tobytes():
+            comparison.differences.append(f"seed {seed}: predict is not offset + scale * votes")
+        return
     answers = np.append(model.classes, model.output.labels[-1:])[model.output.codes(expected)]
     if model.output.kind == "classes" and not np.array_equal(model.predict(rows), answers):
         comparison.differences.append(f"seed {seed}: predict is not the first class with the most votes")
@@ -192,7 +223,11 @@ def _case(
     comparison.n_answers += len(rows)
     answers = model.output.codes(sums)
     whole = features.astype(np.int32) if program.scales else np.zeros(features.shape, np.int32)
-    expected = np.column_stack([answers, answers, np.ones(len(rows)), sums, whole]).astype(np.int32)
+    if isinstance(model.output, Number):
+        bits = model.output.answers(sums).view(np.int32)
+        expected = np.column_stack([answers, bits, np.ones(len(rows), np.int32), whole]).astype(np.int32)
+    else:
+        expected = np.column_stack([answers, answers, np.ones(len(rows)), sums, whole]).astype(np.int32)
     sent = rows.astype(np.uint8) if model.fitted is None else rows.astype(np.float32)
     return _Case(told, program, sent.tobytes(), expected)
 

@@ -2,7 +2,7 @@
 
 Some have classes without a clause, with the same sum in every row, above or below all others. Some have one
 class, hundreds of classes, votes of one sign, votes that come close to 32 bits, or were read from words or
-codes.
+codes. Some answer with a number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from ethereal import Booleanizer, Model
 from ethereal.features.feature_map import FeatureMap
+from ethereal.model import Clauses, Number
 from ethereal.model.codes import redress
+from ethereal.model.output import MOST_SUM
 from foreign_words import foreign_machine, toggled_on_empty_clauses
 from random_models import random_clauses
 
@@ -36,7 +38,32 @@ def odd_model(seed: int) -> tuple[Model, NDArray[Any]]:
     model = _made(rng, feature_map, n_booleans)
     if rng.random() < 0.15 and model.n_classes > 1:
         model = model.with_unknown(int(rng.choice([1, 2, 5, 1000, MOST_VOTES])))
-    return model, _rows(rng, model)
+    rows = _rows(rng, model)
+    own = np.random.default_rng([seed, 39])  # of its own, so that the other models stay what they were
+    return (as_number(model, own) if own.random() < 0.25 else model), rows
+
+
+def as_number(model: Model, rng: np.random.Generator) -> Model:
+    """The model whose first column of votes is a number, with an odd scale, offset and unit."""
+    votes = model.weights[:, :1].astype(np.int64)
+    most = int(np.abs(votes).sum())
+    votes = votes // (most // MOST_SUM + 1) if most > MOST_SUM else votes
+    texts = [text for text in _NAMES if text.isprintable()]
+    number = Number(
+        scale=2.0 ** int(rng.choice([-100, -40, -12, -7, -3, 0, 1, 5, 30, 100])),
+        offset=float(rng.choice([0.0, -0.0, 0.1, -273.15, 1e10, -1e-20, 2.0**125, -(2.0**-100), 16777215.0])),
+        half_width=float(rng.choice([0.0, 0.3, 1e9])) if rng.random() < 0.5 else None,
+        unit=str(rng.choice(texts)),
+        name=str(rng.choice(texts)),
+    )
+    clauses = Clauses(model.literals, model.offsets, votes.astype(np.int32), model.n_booleans)
+    return Model.of(
+        clauses,
+        output=number,
+        booleanizer=model.fitted,
+        feature_names=model.feature_names,
+        typical_rows=model.typical_rows,
+    )
 
 
 def _made(rng: np.random.Generator, feature_map: FeatureMap | None, n_booleans: int) -> Model:

@@ -7,6 +7,7 @@ import numpy as np
 
 from ethereal import Booleanizer, Model
 from ethereal.features.window_features import WindowFeatures
+from random_models import NUMBER
 
 TIME_DOMAIN = ("stats", "std", "mad", "step", "shape", "parts", "haar")
 RAW = Path(os.environ.get("ETHEREAL_DATA", "")) / "raw"
@@ -51,3 +52,14 @@ def model_of(extractor, windows, seed=0, n_clauses=60, n_classes=4):
         booleanizer=booleanizer,
         front_end=extractor.front_end_,
     )
+
+
+def number_of_windows(sound=False):
+    """A model whose answer is a number, and its raw windows, of movement or of sound."""
+    n, axes, rate = (2048, ("sound",), 16000) if sound else (64, ("ax", "ay", "az"), 50)
+    kernels = {"mel": ["axes"]} if sound else {"stats": ["axes", "|a|"], "bands": ["axes"]}
+    windows = hard_windows(n, len(axes), 3 if sound else 10)
+    extractor = WindowFeatures(kernels, axes=axes, rate=rate, hop=n // 2).fit(windows)
+    model = model_of(extractor, windows, n_classes=1)
+    parts = {"booleanizer": model.fitted, "front_end": model.front_end}
+    return Model.of(model.clauses, output=NUMBER, **parts), windows

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ethereal import Model
-from ethereal.compress.curve import HeldOut
+from ethereal.compress.task import HeldOut
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel
 from ethereal.tuning.choice import Choice, as_good_as_the_best, best_form, tolerance
 

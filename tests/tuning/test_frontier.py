@@ -10,12 +10,15 @@ from sklearn.datasets import load_iris
 import ethereal
 from ethereal import device, export
 from ethereal.base.checks import DoesNotFit
-from ethereal.compress.curve import Curve, HeldOut, PrunedModel
+from ethereal.compress.curve import TEACHERS, Curve, PrunedModel
+from ethereal.compress.task import HeldOut
 from ethereal.tuning import Budget, BudgetError, BudgetNotMet, Footprint, Search, Setup, estimate, frontier
 from ethereal.tuning.frontiers import levelled, mean_curve
+from ethereal.tuning.sources import Way, ways_of
 
 X, Y = load_iris(return_X_y=True)
 SETUP = Setup((4,), ("thermometer",), 6, 3, 3.0, None, None, 2, "votes", 0.0)
+WAYS = ways_of("auto", TEACHERS)
 BUDGETS = [Budget(flash=450, instructions=1000), Budget(flash="1k", instructions=600, ram=300)]
 
 
@@ -81,14 +84,15 @@ def test_models_learn_from_all_rows(fitted):
         model = curve.curve[0].model
         rates = model.feature_map.booleans(X, model.input_names).mean(axis=0)
         assert np.allclose(rates, model.boolean_rates, atol=1e-6)
-    assert {t: len(tried) for t, tried in fitted.tried.items()} == {"votes": 2, "blends": 2, "labels": 2}
+    assert {way: len(tried) for way, tried in fitted.tried.items()} == dict.fromkeys(WAYS, 2)
 
 
 def test_rows_to_hold_out_may_be_given_and_teachers_left_out():
     folds = [np.arange(0, 150, 3), np.arange(1, 150, 3)]
-    given = frontier(X, Y, SETUP, splits=folds, epochs=3, teachers=["labels"])
-    assert list(given.curves) == ["labels"]
-    assert all(len(p.held_out.right) == 100 for p in given.curves["labels"].curve)
+    given = frontier(X, Y, SETUP, splits=folds, epochs=3, teachers=["labels"], learner="machine")
+    [labels] = given.curves
+    assert labels == Way("machine", "labels")
+    assert all(len(p.held_out.right) == 100 for p in given.curves[labels].curve)
 
 
 def test_groups_are_held_out_whole(monkeypatch):
@@ -101,7 +105,16 @@ def test_groups_are_held_out_whole(monkeypatch):
 
     monkeypatch.setattr(ethereal.EtherealClassifier, "fit", fit)
     named = np.column_stack([groups, X]).astype(float)
-    frontier(named, np.arange(150) % 3, SETUP, groups=groups, epochs=2, teachers=["votes"], splits=2)
+    frontier(
+        named,
+        np.arange(150) % 3,
+        SETUP,
+        groups=groups,
+        epochs=2,
+        teachers=["votes"],
+        splits=2,
+        learner="machine",
+    )
     for learned, validated in seen[:4]:  # two machines of two splits
         assert not learned & validated
     first, second = seen[0][1], seen[2][1]
@@ -113,9 +126,10 @@ def test_each_split_holds_out_other_groups():
     """The seed alone would give the same groups again, because classes decide which groups go together."""
     rng = np.random.default_rng(0)
     groups, y = np.repeat(np.arange(10), 15), rng.integers(3, size=150)
-    together = frontier(X, y, SETUP, groups=groups, epochs=1, teachers=["votes"], splits=9)
-    assert len(together.tried["votes"]) == 5  # fifths of the groups
-    assert len(together.curves["votes"].curve[0].held_out.right) == 150  # each row once
+    together = frontier(X, y, SETUP, groups=groups, epochs=1, teachers=["votes"], splits=9, learner="machine")
+    votes = Way("machine", "votes")
+    assert len(together.tried[votes]) == 5  # fifths of the groups
+    assert len(together.curves[votes].curve[0].held_out.right) == 150  # each row once
 
 
 @pytest.mark.slow

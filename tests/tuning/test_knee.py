@@ -7,7 +7,8 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 from ethereal import EtherealClassifier, Model
-from ethereal.compress.curve import Curve, HeldOut, PrunedModel, PruneRows, logits_per_vote, prune_path_like
+from ethereal.compress.curve import Curve, PrunedModel, PruneRows, logits_per_vote, prune_path_like
+from ethereal.compress.task import HeldOut
 from ethereal.tuning import Budget, BudgetError, Footprint, estimate
 from ethereal.tuning.choice import neighbours, within
 from ethereal.tuning.frontiers import as_exported, for_board, levelled

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from ethereal import Booleanizer, EtherealClassifier, Model, _native, device, export
-from ethereal.compress import curve
+from ethereal.compress import curve, task
 from ethereal.compress.curve import _blends
 from ethereal.model.codes import compact
 from ethereal.tuning import Budget, BudgetError, Footprint, PrunedModel, estimate, on_device, prune
@@ -381,7 +381,7 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
         seen.append(len(booleans))
         return _native.Pruner(booleans, *rest)
 
-    monkeypatch.setattr(curve, "_native", SimpleNamespace(Pruner=pruner))
+    monkeypatch.setattr(task, "_native", SimpleNamespace(Pruner=pruner))
     monkeypatch.setattr(curve, "_FEW_ROWS", 400)
     monkeypatch.setattr(curve, "_MANY_LITERALS", 200)
     pruned = prune(model, X, y)

@@ -28,9 +28,9 @@ def made_up(rows=1200):
 X, Y = made_up()
 
 
-def task(epochs=6, instructions=None):
+def task(epochs=6, instructions=None, learner="auto"):
     budget = Budget(flash="2k", instructions=instructions).on_chip()
-    return _task(X, Y, None, None, budget, Search(folds=1, epochs=epochs, max_clauses=12))
+    return _task(X, Y, None, None, budget, Search(folds=1, epochs=epochs, max_clauses=12, learner=learner))
 
 
 def test_the_epoch_is_chosen(monkeypatch):
@@ -77,12 +77,13 @@ def test_a_final_model_that_is_worse_is_not_handed_over(monkeypatch):
     # Accuracies on training rows would find a model that the descent has mended, so they are not looked at.
     monkeypatch.setattr(PruneRows, "accuracy", lambda self, model: 1.0)
     # With a bound, the teacher "labels" is not preferred for its few instructions. It mends the machine.
-    done = finish(task(instructions="100M"), SETUP)
+    done = finish(task(instructions="100M", learner="machine"), SETUP)
     assert done.model == done.trial_model
     assert done.check.is_worse
     assert done.check.final < done.check.trial - 0.1
     assert done.fits
-    tuned = ethereal.tune(X, Y, test=(X[:200], Y[:200]), instructions="100M", **QUICK)
+    limits = {"instructions": "100M", "learner": "machine"}
+    tuned = ethereal.tune(X, Y, test=(X[:200], Y[:200]), **limits, **QUICK)
     assert tuned.is_trials
     assert tuned.check.is_worse
     assert tuned.test_accuracy == tuned.trial_test_accuracy

@@ -72,6 +72,8 @@ SECTIONS {{
 FLAGS = ("-std=c99", "-g", "-ffreestanding", "-nostdlib", "-fomit-frame-pointer", "-ffunction-sections",
          "-fdata-sections", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")  # fmt: skip
 
+_ROUTINES = {"zig": "-lcompiler_rt", "gcc": "-lgcc", "avr": "-lm"}
+
 
 class CompileError(RuntimeError):
     """The compiler failed. The message is its output."""
@@ -79,10 +81,11 @@ class CompileError(RuntimeError):
 
 def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str], *, optimize: str = "-O2",
                 compiler: Compiler = "zig", linker_script: str | None = None,
-                flags: Iterable[str] = ()) -> Elf:  # fmt: skip
+                flags: Iterable[str] = (), with_floats: bool = False) -> Elf:  # fmt: skip
     """Compile C `sources` (file name to text, headers among them) and link what `roots` reach.
 
-    The result is kept under the hash of all inputs, so the same program is compiled once.
+    The result is kept under the hash of all inputs, so the same program is compiled once. `with_floats` links
+    the compiler's routines for cores without floating point.
 
     >>> from ethereal.device import TARGETS
     >>> code = "int answer(void); int answer(void) { return 42; }"
@@ -99,13 +102,14 @@ def compile_elf(sources: Mapping[str, str], target: Target, roots: Iterable[str]
     options = [*own_flags, optimize, *FLAGS, *flags]
     # Not where the compiler lies: the same version gives the same program in every environment.
     everything = (options, sorted(sources.items()), _version(driver[0]))
-    key = _hash(everything, script)
+    routines = [_ROUTINES["avr" if target.isa == "avr" else compiler]] if with_floats else []
+    key = _hash(everything, script, *routines)
     kept = cache_folder() / "elf" / f"{key}.elf"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
             objects = _objects([*driver, *options], sources, _hash(everything), Path(folder))
             write_scratch(Path(folder) / "link.ld", script)
-            linked = [*objects, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
+            linked = [*objects, *routines, "-Wl,-T,link.ld", "-Wl,--gc-sections", "-o", "program.elf"]
             _run([*driver, *options, *linked], Path(folder))
             kept.parent.mkdir(parents=True, exist_ok=True)
             write_bytes(kept, (Path(folder) / "program.elf").read_bytes(), is_cache=True)

@@ -55,9 +55,9 @@ HELP = {name: line for lines in COMMANDS.values() for name, line in lines.items(
 
 # What most users of a command need. All other options stand in the panels below.
 _COMMON = {
-    "run": "label group flash instructions target balanced seed quick out open_report as_json",
+    "run": "label group flash instructions target learner balanced seed quick out open_report as_json",
     "train": "out label group balanced clauses epochs seed as_json",
-    "tune": "out label group flash instructions target trials seconds random_state as_json",
+    "tune": "out label group flash instructions target learner trials seconds random_state as_json",
     "prune": "out label group flash instructions target max_loss as_json",
     "export": "to out target flash layout input name force as_json",
     "measure": "layout target flash label details as_json",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +19,7 @@ from ethereal.datasets.options import AnsweredOptions
 if TYPE_CHECKING:  # imported where they are used: `ethereal --help` should not pay for numpy
     from ethereal.datasets.tables import Chunk, Table
     from ethereal.model import Model
-    from ethereal.model.explain import Change, Explanation
+    from ethereal.model.explain import Change, ExplainedNumber, Explanation
     from ethereal.model.rules import Rule
 
 
@@ -43,6 +43,7 @@ def explain(
         from ethereal.datasets.reading import open_rows
         from ethereal.datasets.tables import TableError
         from ethereal.model import Model
+        from ethereal.model.explain import ExplainedNumber
 
         machine = Model.load(model)
         rows = open_rows(data, machine, form)
@@ -53,13 +54,18 @@ def explain(
         except ValueError as error:
             refused = why_refused(machine, rows, chunk)
             raise TableError(refused or f"{table.path}, {table.place(row - 1)}: {error}") from error
-        facts = _facts(machine, why) | {"row": row, "place": table.place(row - 1)}
+        facts = _facts_of_number(machine, why) if isinstance(why, ExplainedNumber) else _facts(machine, why)
+        facts |= {"row": row, "place": table.place(row - 1)}
         if rows.label is not None and chunk.label is not None:
             facts["label"] = chunk.label.tolist()[0]
     if as_json:
         typer.echo(json.dumps(facts, default=str))
     else:
-        say(_text(facts, why, str(table.path), top))
+        source = str(table.path)
+        if isinstance(why, ExplainedNumber):
+            say(_text_of_number(facts, why, source, top))
+        else:
+            say(_text(facts, why, source, top))
 
 
 def _one_row(chunks: Iterator[Chunk], table: Table, row: int) -> Chunk:
@@ -93,13 +99,51 @@ def _facts(model: Model, why: Explanation) -> dict[str, Any]:
     }
 
 
-def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str:
-    """Return the explanation for people."""
+def _facts_of_number(model: Model, why: ExplainedNumber) -> dict[str, Any]:
+    """Return the explanation of a number for JSON."""
+    fired = {rule.clause: rule for _, rule in (*why.up, *why.down)}
+    pushes = {how: why.number.scale * sum(vote for vote, _ in rules)
+              for how, rules in (("up", why.up), ("down", why.down))}  # fmt: skip
+    return {
+        "prediction": why.answer,
+        "number": why.number.as_dict(),
+        **pushes,
+        "rules": rules_for_programs(model, fired),
+    }
+
+
+def _text_of_number(facts: dict[str, Any], why: ExplainedNumber, source: str, top: int) -> str:
+    """Return the explanation of a number for people."""
+    number, asked = why.number, _asked(facts, source)
+    said = ", ".join([number.text(why.answer), *why.interval])
+    lines = [f"{asked}: {number.columns[0]} is {said}.{_true(facts)}", ""]
+    lines.append(f"Without any rule it would be {number.text(number.offset)}.")
+    for how, fired in (("up", why.up), ("down", why.down)):
+        pushed = f"that pushed it {how}, by {number.amount(sum(vote for vote, _ in fired))}"
+        lines += _rules(pushed if fired else f"that pushes it {how}", list(fired), top, number.amount)
+    return "\n".join(lines)
+
+
+def _asked(facts: dict[str, Any], source: str) -> str:
+    """Return which row was asked for."""
     place = f"row {facts['row']}"
     if facts["place"] != place:
         place += f" ({facts['place']})"
-    true = "" if facts.get("label") is None else f" The file says {facts['label']}."
-    lines = [f"{source}, {place}: the answer is {why.answer}.{true}", "", "Votes, the most win:"]
+    return f"{source}, {place}"
+
+
+def _true(facts: dict[str, Any]) -> str:
+    """Return what the file says, as a sentence."""
+    return "" if facts.get("label") is None else f" The file says {facts['label']}."
+
+
+def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str:
+    """Return the explanation for people."""
+    lines = [
+        f"{_asked(facts, source)}: the answer is {why.answer}.{_true(facts)}",
+        "",
+        "Votes, the most win:",
+    ]
     width = max(len(label) for label in facts["votes"])
     ordered = sorted(facts["votes"].items(), key=lambda pair: -pair[1])
     lines += [f"  {label:<{width}}  {votes:+d}" for label, votes in ordered]
@@ -116,10 +160,12 @@ def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str
     return "\n".join(lines)
 
 
-def _rules(title: str, fired: list[tuple[int, Rule]], top: int) -> list[str]:
+def _rules(
+    title: str, fired: list[tuple[int, Rule]], top: int, words: Callable[[int], str] = "{:+d}".format
+) -> list[str]:
     """Return lines with the heaviest rules that fired."""
     if not fired:
         return ["", f"No rule fired {title}."]
     lines = ["", f"Rules that fired {title}:"]
-    lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in fired[:top]]
+    lines += [f"  {words(vote)} IF {rule.text}" for vote, rule in fired[:top]]
     return lines if len(fired) <= top else [*lines, f"  ... and {len(fired) - top} more (--top {len(fired)})"]

@@ -63,7 +63,7 @@ def _rules(model: Model, label: str | None, top: int | None) -> list[dict[str, A
 def rules_for_programs(model: Model, rules: Mapping[int, Rule]) -> list[dict[str, Any]]:
     """Return rules by the numbers of their clauses as JSON has them: votes and text."""
     return [
-        {"votes": {str(model.classes[c]): w for c, w in rule.weights.items()}, "rule": rule.text}
+        {"votes": {model.output.columns[c]: w for c, w in rule.weights.items()}, "rule": rule.text}
         for _, rule in sorted(rules.items())
     ]
 
@@ -71,6 +71,7 @@ def rules_for_programs(model: Model, rules: Mapping[int, Rule]) -> list[dict[str
 def _facts(model: Model, path: Path) -> dict[str, Any]:
     import numpy as np
 
+    from ethereal.model import Number
     from ethereal.model import codes as encode
 
     simple = model.simplify()
@@ -78,19 +79,24 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
     names = [*model.boolean_names, *(f"NOT {name}" for name in model.boolean_names)]
     totals = np.bincount(model.literals, minlength=len(names))  # clauses, whatever they vote on
     order = totals.argsort(kind="stable")[::-1][:_TOP]
+    columns = [
+        {
+            "label": label,
+            "clauses_for": int((model.weights[:, c] > 0).sum()),
+            "clauses_against": int((model.weights[:, c] < 0).sum()),
+            "includes": int(counts[c].sum()),
+        }
+        for c, label in enumerate(model.output.columns if model.is_number else model.classes.tolist())
+    ]
     automata = 2 * model.n_booleans * model.n_clauses  # a literal of each clause has one
     return {
         "file": str(path),
         "file_bytes": path.stat().st_size,
-        "classes": [
-            {
-                "label": label,
-                "clauses_for": int((model.weights[:, c] > 0).sum()),
-                "clauses_against": int((model.weights[:, c] < 0).sum()),
-                "includes": int(counts[c].sum()),
-            }
-            for c, label in enumerate(model.classes.tolist())
-        ],
+        **(
+            {"number": model.output.as_dict(), "votes": columns}
+            if isinstance(model.output, Number)
+            else {"classes": columns}
+        ),
         "features": model.n_features,
         "booleans": model.n_booleans,
         "clauses": model.n_clauses,
@@ -123,8 +129,17 @@ def _show(facts: dict[str, Any]) -> None:
     both = ((code, size, facts["bytes_simplified"][code]) for code, size in facts["bytes"].items())
     sizes = ((code, f"{size:,.0f}", f"{simple:,.0f}") for code, size, simple in both)
     show("", table_of("Bytes", ("code", "as it is", "simplified"), sizes), sep="\n")
-    classes = ([str(value) for value in c.values()] for c in facts["classes"])
-    show("", table_of("Classes", ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
+    title, columns = ("Classes", facts["classes"]) if "classes" in facts else ("Votes", facts["votes"])
+    if (number := facts.get("number")) is not None:
+        unit, half = f" {number['unit']}".rstrip(), number["half_width"]
+        interval = "" if half is None else f", 90 % of true values within {half:.6g}{unit}"
+        show(
+            "",
+            f"The answer is {number['offset']:.6g}{unit}, and {number['scale']:.6g} per vote{interval}.",
+            sep="\n",
+        )
+    classes = ([str(value) for value in c.values()] for c in columns)
+    show("", table_of(title, ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")
     literals = ((name, str(count)) for name, count in facts["top_literals"])
     show("", table_of("Literals that most clauses include", ("literal", "clauses"), literals), "", sep="\n")
     if facts["deployment"] is not None:

@@ -143,7 +143,7 @@ class _Subject(NamedTuple):
     name: str
     model: Model
     X: NDArray[Any] | None
-    accuracy: float | None  # on all rows of X
+    accuracy: float | None  # on all rows of X, R2 of numbers
     typical: NDArray[Any] | None  # training rows
 
 
@@ -190,6 +190,7 @@ def measure(
 
         name, machine, X, accuracy, typical = _subject(sources or [], published, reading, options)
         options, kept = _keeping(context, machine, options)
+        score = "r2" if machine.is_number else "accuracy"
         there = "rows near the thresholds" if X is None else f"{len(X):,} rows"
         if X is None:
             X = rows_near_thresholds(machine, find_number_type(options.input), extent.max_rows)
@@ -212,11 +213,13 @@ def measure(
             scan = redress_scan(machine, X)
             measurements.append(device.measure_program(scan, estimate=rates.of(options.target), **how))
     if as_json:
-        typer.echo(json.dumps([m.as_dict() | {"accuracy": accuracy} for m in measurements]))
+        typer.echo(json.dumps([m.as_dict() | {score: accuracy} for m in measurements]))
     else:
         say(f"{name} on {measurements[0].target}")
-        console(width=160 if extent.details else None).print(_table(measurements, extent.details, accuracy))
-        say(_closing(measurements, there, accuracy, extent.details))
+        console(width=160 if extent.details else None).print(
+            _table(measurements, extent.details, accuracy, score)
+        )
+        say(_closing(measurements, there, accuracy, extent.details, score))
         if kept.keeps_layout:
             say(_pruned_for(measurements[0], kept))
     for remark in remarks:
@@ -274,27 +277,38 @@ def _subject(
                 y = data.y if data.test is None else data.y_test
     if options.early:
         machine = answering_early(machine, typical, options.early, input=options.input)
-    accuracy = None if X is None or y is None else _accuracy(machine, X, y)
+    accuracy = None if X is None or y is None or len(y) == 0 else _accuracy(machine, X, y)
     return _Subject(name, machine, X, accuracy, typical)
 
 
-def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float:
-    """Return the share of right answers. Rows that are unknown have none."""
-    from ethereal.cli.predict import count_right, is_unknown
+_SCORES = {"accuracy": "accuracy", "r2": "R2"}  # names in the table
+
+
+def _accuracy(model: Model, X: NDArray[Any], y: NDArray[Any]) -> float | None:
+    """Return the share of right answers, or R2 of numbers. Rows that are unknown have none."""
+    from ethereal.cli.predict import Errors, count_right, is_unknown
+
+    if model.is_number:
+        errors = Errors()
+        errors.add(model.predict(X), y.astype(float))
+        return errors.summary()["r2"]
 
     labels = model.predict(X)
     there = ~is_unknown(model, labels)
     return count_right(labels[there], y[there]) / max(int(there.sum()), 1)
 
 
-def _table(measurements: list[Measurement], details: bool, accuracy: float | None) -> Table:
+def _table(
+    measurements: list[Measurement], details: bool, accuracy: float | None, score: str = "accuracy"
+) -> Table:
     """Return one line per program, wide with details, else within 80 columns."""
     counted = measurements[0].counted
     shown = {name: text for name, text in (_DETAILS if details else _SHOWN).items()
              if name != _CYCLES or counted != "cycles"}  # fmt: skip
     lead, first = ["layout" if details else "program"], [[m.name] for m in measurements]
     if not details and accuracy is not None:
-        lead, first = [*lead, "accuracy"], [[m.name, f"{100 * accuracy:.1f} %"] for m in measurements]
+        text = f"{accuracy:.3f}" if score == "r2" else f"{100 * accuracy:.1f} %"
+        lead, first = [*lead, _SCORES[score]], [[m.name, text] for m in measurements]
     head = [*lead, *(counted if name == "instructions" else name for name in shown)]
     texts = (
         [*cells, *(text(m) for text in shown.values())] for cells, m in zip(first, measurements, strict=True)
@@ -302,7 +316,13 @@ def _table(measurements: list[Measurement], details: bool, accuracy: float | Non
     return table_of(None, head, texts)
 
 
-def _closing(measurements: list[Measurement], there: str, accuracy: float | None, details: bool) -> str:
+def _closing(
+    measurements: list[Measurement],
+    there: str,
+    accuracy: float | None,
+    details: bool,
+    score: str = "accuracy",
+) -> str:
     """Return what the table speaks of."""
     first = measurements[0]
     e = first.estimate
@@ -321,7 +341,7 @@ def _closing(measurements: list[Measurement], there: str, accuracy: float | None
         lines.append("The column clauses counts from a Booleanized row on. RAM is without the stack.")
         how.append(f"{e.watts:g} W")
     else:
-        on = "" if accuracy is None else f"Accuracy is on all {there}. "
+        on = "" if accuracy is None else f"{_SCORES[score].capitalize()} is on all {there}. "
         lines.append(f"{on}RAM has the stack. --all shows more.")
     lines.append(fill(f"Times are estimates: {', '.join(how)}.", 80, subsequent_indent="  "))
     return "\n".join(lines)

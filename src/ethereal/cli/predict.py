@@ -73,6 +73,10 @@ def predict(
         table = rows.table
         if out is not None and out.exists() and rows.is_file and out.samefile(data):
             raise TableError(f"--out is {out}, the file that is read")
+        if proba and machine.is_number:
+            raise ValueError(
+                "--proba is for classes, and the answer of this model is a number. Leave it out."
+            )
         scorer = Scorer(machine, rows, sums=sums, proba=proba, n_jobs=jobs, marks=marks)
         on_terminal = out is None and sys.stdout.isatty()
         with open_text(STANDARD_OUTPUT if out is None else out) as file:
@@ -94,8 +98,11 @@ def _tell(summary: dict[str, Any], out: Path | None, as_json: bool) -> None:
     """Say how many rows were predicted, how fast and how well."""
     if out is not None and as_json:
         typer.echo(json.dumps({**summary, "out": str(out)}))
-    elif out is not None or summary["accuracy"] is not None:
-        accuracy = "" if summary["accuracy"] is None else f", accuracy {100 * summary['accuracy']:.2f} %"
+    elif out is not None or summary.get("accuracy", summary.get("mean_absolute_error")) is not None:
+        accuracy = "" if summary.get("accuracy") is None else f", accuracy {100 * summary['accuracy']:.2f} %"
+        if summary.get("mean_absolute_error") is not None:
+            r2 = "" if summary["r2"] is None else f", R2 {summary['r2']:.3f}"
+            accuracy = f", mean absolute error {summary['mean_absolute_error']:.4g}{r2}"
         if "unknown" in summary:
             accuracy += f" of the answers, {summary['unknown']:,} rows are unknown"
         rate = (
@@ -119,12 +126,14 @@ class Scorer:
         self._model, self._rows, self._marks = model, rows, marks
         self._sums, self._proba, self._n_jobs = sums, proba, n_jobs
         self.n_rows = self.n_marked = self._n_labelled = self._n_right = self._n_unknown = 0
+        self._errors = Errors()
         self._start = time.perf_counter()
 
     def score(self, chunk: Chunk) -> Scores:
         """Return labels of a chunk's rows, and votes and shares where they are asked for."""
         import numpy as np
 
+        from ethereal.datasets.files import numbers_from
         from ethereal.datasets.tables import is_missing
 
         answered: NDArray[np.bool_] = np.ones(len(chunk.X), dtype=bool)
@@ -137,6 +146,12 @@ class Scorer:
         labels, sums, proba = self._answers(chunk, answered)
         self.n_rows += len(answered)
         self.n_marked += int((~answered).sum())
+        if self._model.is_number:
+            if chunk.label is not None:
+                true = chunk.label[answered]
+                there = ~is_missing(true)
+                self._errors.add(labels[there], numbers_from(true[there]))
+            return Scores(_spread(labels, answered), _spread(sums, answered), None, absent)
         unknown = is_unknown(self._model, labels)
         self._n_unknown += int(unknown.sum())
         if chunk.label is not None:
@@ -171,8 +186,36 @@ class Scorer:
         seconds = time.perf_counter() - self._start
         told: dict[str, Any] = {"rows": self.n_rows, "marked": self.n_marked, "seconds": seconds}
         told["rows_per_second"] = self.n_rows / seconds
+        if self._model.is_number:
+            return told | self._errors.summary()
         told["accuracy"] = self._n_right / self._n_labelled if self._n_labelled else None  # of the answers
         return told | ({"unknown": self._n_unknown} if self._model.output.kind == "unknown" else {})
+
+
+class Errors:
+    """Collects how far numbers are from the true ones, in memory that does not grow."""
+
+    def __init__(self) -> None:
+        self._n, self._absolute, self._squared, self._mean, self._spread = 0, 0.0, 0.0, 0.0, 0.0
+
+    def add(self, answers: NDArray[Any], true: NDArray[np.float64]) -> None:
+        """Take the answers to some rows, and what is true of them."""
+        if not len(true):
+            return
+        errors, n = answers.astype(float) - true, self._n + len(true)
+        self._absolute += float(abs(errors).sum())
+        self._squared += float((errors**2).sum())
+        step = float(true.mean()) - self._mean  # the spread around the mean of all, by Chan's rule
+        self._spread += float(((true - true.mean()) ** 2).sum()) + step**2 * self._n * len(true) / n
+        self._mean += step * len(true) / n
+        self._n = n
+
+    def summary(self) -> dict[str, float | None]:
+        """Return the mean absolute error, and the share of the variance that the answers explain."""
+        if not self._n:
+            return {"mean_absolute_error": None, "r2": None}
+        r2 = 1 - self._squared / self._spread if self._spread else None
+        return {"mean_absolute_error": self._absolute / self._n, "r2": r2}
 
 
 class Scores(NamedTuple):
@@ -234,7 +277,7 @@ def csv_writer(
 ) -> Callable[[Scores], None]:
     """Write a header and return what writes a chunk's lines."""
     writer = csv.writer(stream, lineterminator="\n")
-    labels = model.classes.tolist()
+    labels = model.output.columns
     writer.writerow(
         ["prediction", *places]
         + [f"sum:{label}" for label in labels if sums]
@@ -243,7 +286,7 @@ def csv_writer(
     )
 
     def write(scores: Scores) -> None:
-        columns: list[Iterable[Any]] = [scores.labels.tolist(), *places.values()]
+        columns: list[Iterable[Any]] = [_plain(scores.labels), *places.values()]
         columns += [] if scores.votes is None else scores.votes.T.tolist()
         columns += [] if scores.shares is None else scores.shares.T.tolist()
         columns += [] if scores.absent is None else [scores.absent]
@@ -256,10 +299,10 @@ def json_writer(
     model: Model, stream: TextIO | PrintableStream, places: Mapping[str, Sequence[Any]]
 ) -> Callable[[Scores], None]:
     """Return what writes a chunk's rows as one JSON object each."""
-    keys = [str(label) for label in model.classes.tolist()]
+    keys = model.output.columns
 
     def write(scores: Scores) -> None:
-        columns = {"prediction": scores.labels.tolist(), **places}
+        columns = {"prediction": _plain(scores.labels), **places}
         records = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         for name, values in (("sums", scores.votes), ("proba", scores.shares)):
             if values is not None:
@@ -271,6 +314,15 @@ def json_writer(
         stream.write("".join(json.dumps(record) + "\n" for record in records))
 
     return write
+
+
+def _plain(labels: NDArray[Any]) -> list[Any]:
+    """Return answers as texts hold them: of a float32 only the digits that tell it from others."""
+    values = list(labels)
+    is_single = any(type(value).__name__ == "float32" for value in values)
+    if not is_single:
+        return list(labels.tolist())
+    return [None if value is None else float(str(value)) for value in values]
 
 
 def is_unknown(model: Model, labels: NDArray[Any]) -> NDArray[np.bool_]:

@@ -87,7 +87,10 @@ def _tell(machine: Model, pruning: Pruning, budget: Budget, say: Callable[[str],
     from ethereal.tuning.kernels import in_words
 
     before, took = pruning.curve[0], pruning.footprint
-    say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * pruning.accuracy:.2f} % after")
+    if machine.is_number:
+        say(f"R2        {before.accuracy:.3f} before, {pruning.accuracy:.3f} after")
+    else:
+        say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * pruning.accuracy:.2f} % after")
     say("          on a quarter of the rows, which chose it. New rows may give less.")
     say(f"clauses   {machine.n_clauses:,} before, {pruning.model.n_clauses:,} after")
     say(f"literals  {machine.n_includes:,} before, {pruning.model.n_includes:,} after")

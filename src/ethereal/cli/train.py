@@ -58,6 +58,10 @@ def train(
         from ethereal.train.checkpoint import fit_or_go_on, until_done
 
         rows = split(read(data, table), parts.test, training.seed)
+        if rows.is_number:
+            doubt.refuse_numbers()
+            _train_number(rows, training, out, simplify, as_json, _pruning(data, table.label, out))
+            return
         verbose = 0 if is_quiet(as_json) else 1
         clf = training.meeting(rows.X, rows.y).classifier(verbose).set_params(front_end=rows.front_end)
         check_out(out, as_json)
@@ -91,6 +95,64 @@ def train(
         typer.echo(json.dumps({**result, "history": clf.history_}))
     else:
         _show(result, _pruning(data, table.label, out), partial(say, err=is_standard_output(out)))
+
+
+def _train_number(
+    rows: Rows, training: TrainOptions, out: Path, simplify: bool, as_json: bool, prune: str
+) -> None:
+    """Train a model whose answer is a number, write it, and tell how it does on the test rows."""
+    from time import perf_counter
+
+    from ethereal.datasets.rows import columns_named
+    from ethereal.model import Number
+    from ethereal.runs.numbers import scores
+
+    reg = training.meeting(rows.X, rows.strata).regressor()
+    check_out(out, as_json)
+    begin = perf_counter()
+    with columns_named(rows.feature_names):
+        reg.fit(rows.X_train, rows.y_train, categories=rows.categories)
+    model = reg.model_.with_feature_names(rows.feature_names).with_number(name=rows.label)
+    model = model.simplify() if simplify else model
+    model.save(out)
+    number = model.output
+    assert isinstance(number, Number)
+    result: dict[str, Any] = {
+        "model": str(out),
+        "number": number.as_dict(),
+        "test_r2": None,
+        "test_mean_absolute_error": None,
+        "test_rows": len(rows.y_test),
+        "train_rows": len(rows.y_train),
+        "split": rows.how,
+        "clauses": model.n_clauses,
+        "includes": model.n_includes,
+        "seconds": perf_counter() - begin,
+    }
+    if len(rows.y_test):
+        answers = model.ignoring_missing().predict(rows.X_test)
+        found = scores(model, answers, rows.y_test, rows.groups_test)
+        assert found.errors is not None
+        result |= {"test_r2": found.accuracy, "test_mean_absolute_error": found.errors.mean}
+        result |= {"test_within_half_width": found.errors.inside}
+    if as_json:
+        typer.echo(json.dumps(result))
+        return
+    tell = partial(say, err=is_standard_output(out))
+    name = f"{rows.label!r} is" if rows.label else "the labels are"
+    tell(f"number         {name} learned as a number. --task class learns classes")
+    if result["test_r2"] is not None:
+        of = f"{result['test_rows']} rows ({rows.how})"
+        tell(f"test R2        {result['test_r2']:.3f} of {of}")
+        tell(f"mean error     {number.text(result['test_mean_absolute_error'])}")
+        inside = f"which hold {100 * result['test_within_half_width']:.1f} % of them"
+        tell(f"90 % within    ± {number.text(number.half_width or 0.0)}, {inside}")
+    tell(f"clauses        {model.n_clauses}")
+    tell(f"includes       {model.n_includes}")
+    tell(f"trained        in {result['seconds']:.1f} s")
+    tell(f"written        {out}")
+    if str(out) != "-":
+        tell(f"for a board    {prune}")
 
 
 def _result(clf: EtherealClassifier, model: Model, rows: Rows, right: NDArray[Any]) -> dict[str, Any]:

@@ -68,6 +68,11 @@ def tune(
         check_out(out, more="a page")
         kept = str(out.with_suffix(".tune.db")) if search.storage is None else search.storage
         rows = read(data, table)
+        if rows.is_number:
+            raise ValueError(
+                "The label is a number, and a search knows classes only. Take `ethereal run` with bounds, or "
+                "give task=class."
+            )
         parts = split(rows, share.test, search.random_state)
         try:
             names = columns_named(rows.feature_names)

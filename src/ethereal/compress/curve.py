@@ -7,13 +7,12 @@ until no clause is left, and each price gives one model of the curve. A teacher 
 - "votes" mixes the labels with the votes of the model itself, which keeps small models from overfitting.
 - "blends" adds the model's votes on blends of rows, so that both models agree on other rows too.
 - "labels" takes the labels alone, so that pruning can learn what the model did not.
+- "unseen" mixes the labels with what learners answered who did not see the row. The rows bring these answers.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Literal, TypeVar
@@ -21,14 +20,12 @@ from typing import Any, Generic, Literal, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ethereal import _native
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
-from ethereal.features.matrices import class_codes
+from ethereal.compress.task import Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
 from ethereal.model import Model
-from ethereal.model.calibration import softmax, vote_scale
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
-from ethereal.model.needs import WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: lab/notes/tuning.md.
@@ -40,6 +37,7 @@ _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are
 # all classes so that votes stay small, and the share of a blend's features that another row gives (0 for no
 # blends).
 _LESSONS = {"votes": (0.7, 0.0, 0.0), "blends": (0.7, 0.0, 0.1), "labels": (0.0, 0.1, 0.0)}
+UNSEEN_SHARE = 0.7  # of such answers in the target, beside the labels
 SWEEPS = 2  # per price. More pay on some sets and lose on others: lab/notes/tuning.md.
 # Nats per bit. The first models of a curve lose next to nothing, lab/notes/tuning.md has the trials.
 _FIRST_PRICE, _PRICE_STEP, _MAX_STEPS = 2e-4, 1.3, 66
@@ -49,26 +47,19 @@ _FEW, _LOWER_STEPS = 1100, 8
 # prices are one step. No board holds these models.
 _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
-SUPPORTS = Supports("pruning", front_ends=WINDOWS)
+SUPPORTS = Supports("pruning", front_ends=WINDOWS, outputs=ALL_ANSWERS - {"unknown"})
 
-Teacher = Literal["votes", "blends", "labels"]
-TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels")
-Bits = NDArray[np.bool_]
-Floats = NDArray[np.float64]
+Teacher = Literal["votes", "blends", "labels", "unseen"]
+TEACHERS: tuple[Teacher, ...] = ("votes", "blends", "labels", "unseen")
 Cost = TypeVar("Cost")  # what a model costs, as the caller counts it
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """How a model did on each held-out row."""
-
-    right: NDArray[np.bool_]
-    loss: NDArray[np.float32]  # nats: minus the logarithm of the share that the row's class was given
-
-
-@dataclass(frozen=True)
 class PrunedModel(Generic[Cost]):
-    """A point of the curve: a model, its share of right answers on held-out rows, and what it costs."""
+    """A point of the curve: a model, its share of right answers on held-out rows, and what it costs.
+
+    Where the answer is a number, `accuracy` is R2.
+    """
 
     model: Model
     accuracy: float
@@ -108,16 +99,13 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
     points = []
     for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start):
         answers = held_out.record(smaller, scale)
-        accuracy = float(answers.right.mean())
-        points.append(PrunedModel(smaller, accuracy, cost(smaller), price=price, held_out=answers))
+        points.append(PrunedModel(smaller, answers.score, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 
 
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
     """Return the scale of a model's votes on held-out rows. See `prune_path` for `seen`."""
-    trained = 1 / model.temperature
-    scale = vote_scale(model._votes(held_out.booleans), held_out.codes, trained)
-    return min(scale, trained) if seen else scale
+    return task_of(model).scale(model, model._votes(held_out.booleans), held_out.codes, seen)
 
 
 def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int,
@@ -136,13 +124,6 @@ def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Calla
         other = replace(point, model=smaller, estimate=cost(smaller), footprint=None, price=price)
         points.append(replace(other, accuracy=min(point.accuracy, known), known=known))
     return Curve(tuple(points), like.scale, like.teacher, sweeps=like.sweeps)
-
-
-def prune_at(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teacher, price: float, seed: int, *,
-             seen: bool = False) -> Model:  # fmt: skip
-    """Return the model that the curve of `prune_path` has at a price, without the curve beyond it."""
-    smaller = smaller_models(model, rows, logits_per_vote(model, held_out, seen), teacher, seed)
-    return deque(itertools.takewhile(lambda one: one[0] <= price, smaller), maxlen=1)[0][1]
 
 
 def rows_looked_at(n_rows: int, n_features: int) -> int:
@@ -171,17 +152,17 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
     SUPPORTS.check(model.needs)
     n_features = int(model.feature_map.feature.max(initial=-1)) + 1
     some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
-    booleans, targets = _lesson(model, some, scale, teacher, seed)
+    task, lesson = task_of(model), _lesson(model, some, scale, teacher, seed)
     yield 0.0, model.simplify()
-    start = shorten_on(begin or model, booleans)
+    start, n_rows = shorten_on(begin or model, lesson.booleans), len(lesson.booleans)
     yield 0.0, start
-    every = math.ceil(len(booleans) / _FEW_ROWS)
-    pruner = _pruner(start, booleans[::every], targets[::every], scale, seed)
+    every = math.ceil(n_rows / _FEW_ROWS)
+    pruner = task.pruner(start, lesson.some(every), seed)
     size, parts, n_clauses = _bits(start), math.ceil(sweeps / SWEEPS), start.n_clauses
     step = -parts * _LOWER_STEPS if len(rows.codes) <= _FEW else 0
 
     def is_much() -> bool:
-        return n_clauses * math.ceil(len(booleans) / every) * start.n_classes > _MUCH_WORK
+        return n_clauses * math.ceil(n_rows / every) * start.n_classes > _MUCH_WORK
 
     while step < parts * _MAX_STEPS:
         # Models between two prices have one between them, so that curves of equal sweeps can be compared.
@@ -192,34 +173,25 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
         literals, offsets, votes = pruner.clauses()
         smaller = start.with_clauses(literals, offsets, votes.reshape(-1, start.n_classes))
         if moves:
-            yield between, smaller.simplify()
+            yield between, task.finished(smaller, lesson.some(every))
         if len(offsets) == 1:
             break
         if every > 1 and price > _LOW_PRICE and len(literals) <= _MANY_LITERALS:
-            every, pruner = 1, _pruner(smaller, booleans, targets, scale, seed)
+            every, pruner = 1, task.pruner(smaller, lesson, seed)
         n_clauses = len(offsets) - 1
         step += _WIDE_STEP * parts if is_much() and step % parts == 0 else 1
 
 
-def _pruner(model: Model, booleans: Bits, targets: Floats, scale: float, seed: int) -> _native.Pruner:
-    clauses = model.literals, model.offsets, model.weights
-    return _native.Pruner(
-        booleans, model.feature_map.feature, targets.astype(np.float32), *clauses, scale, seed
-    )
-
-
-def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int) -> tuple[Bits, Floats]:
-    """Return rows of Booleans and the shares of the classes that the pruned model should give them."""
+def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int) -> Lesson:
+    """Return rows of Booleans and what the pruned model should answer."""
+    booleans, task = rows.booleans, task_of(model)
+    if teacher == "unseen":
+        return Lesson(booleans, rows.unseen_targets(model.n_classes), scale, task.signs(model))
     own_share, spread, blended = _LESSONS[teacher]
-    booleans = rows.booleans
-    if blended:
+    if blended:  # rows without a label
         booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
-    targets = softmax(scale * model._votes(booleans))
-    labels = (1 - spread) * np.eye(model.n_classes)[rows.codes] + spread / model.n_classes
-    given = targets[: len(labels)]  # blends have no label
-    given *= own_share
-    given += (1 - own_share) * labels
-    return booleans, targets
+    targets = task.targets(model, booleans, rows.codes, scale, own_share, spread)
+    return Lesson(booleans, targets, scale, task.signs(model))
 
 
 def _blends(booleans: Bits, features: NDArray[np.int32], share: float, seed: int) -> Bits:
@@ -244,8 +216,10 @@ class PruneRows:
 
     raw: NDArray[Any]  # rows x features, or windows
     booleans: NDArray[np.bool_]  # rows x Booleans
-    codes: NDArray[np.int64]  # index of each row's class
+    codes: NDArray[Any]  # index of each row's class, or its number
     groups: NDArray[Any] | None = None  # the person or recording of each row
+    unseen: Floats | None = None  # rows x classes: shares by learners that did not see the row
+    task: Task = field(default_factory=ClassTask)
 
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y",
@@ -262,24 +236,26 @@ class PruneRows:
             )
         if len(booleans) == 0:
             raise ValueError(f"{x_name} has no rows. Give rows that show which clauses are needed.")
-        codes = class_codes(labels, model.classes)
-        if len(strange := np.flatnonzero(codes < 0)):
-            known = ", ".join(map(repr, model.classes.tolist()[:10]))
-            raise ValueError(
-                f"{y_name}[{strange[0]}] is {labels.tolist()[strange[0]]!r}, which is not a class of the "
-                f"model. Its classes are {known}{', ...' if model.n_classes > 10 else ''}."
-            )
+        codes = task_of(model).codes(model, labels, y_name)
         together = None if groups is None else np.asarray(groups)
         if together is not None and together.shape != codes.shape:
             raise ValueError(
                 f"groups has shape {together.shape}. Give one group for each of the {len(codes)} rows."
             )
-        return PruneRows(raw, booleans, codes, together)
+        return PruneRows(raw, booleans, codes, together, task=task_of(model))
+
+    def unseen_targets(self, n_classes: int) -> Floats:
+        """Return the shares that the teacher "unseen" gives the classes in each row."""
+        if self.unseen is None:
+            raise ValueError(
+                "The rows bring no answers of others. Give them as unseen=, or take teacher='votes'."
+            )
+        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * np.eye(n_classes)[self.codes]
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
         """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""
         several = self.groups if self.groups is not None and len(np.unique(self.groups)) > 1 else None
-        kept, held_out = hold_out(self.codes, _HELD_OUT, seed % 2**32, several)
+        kept, held_out = hold_out(self.task.strata(self.codes), _HELD_OUT, seed % 2**32, several)
         if len(held_out) == 0:
             raise ValueError("X has one row of each class. Give more rows, or give validation=(X, y).")
         return self._take(kept), self._take(held_out)
@@ -291,15 +267,15 @@ class PruneRows:
         return self._take(np.random.default_rng(seed).permutation(len(self.codes))[:most])
 
     def accuracy(self, model: Model) -> float:
-        """Return the share of these rows that a model answers right."""
-        return float((model.output.codes(model._votes(self.booleans)) == self.codes).mean())
+        """Return the share of these rows that a model answers right, or R2 of a number."""
+        return self.record(model, 1.0).score
 
     def record(self, model: Model, scale: float) -> HeldOut:
         """Return how a model does on these rows."""
-        votes, output = model._votes(self.booleans), model.output
-        return HeldOut(output.codes(votes) == self.codes, output.loss(votes, self.codes, scale))
+        return self.task.record(model, model._votes(self.booleans), self.codes, scale)
 
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
-        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups)
+        unseen = None if self.unseen is None else self.unseen[rows]
+        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen, self.task)

@@ -39,7 +39,8 @@ from ethereal.datasets.tables import (
 
 _DEFAULT = TableOptions()
 # Different labels with fractions. Beyond it, and the root of the rows, they are measurements.
-_MOST_FRACTIONS = 20
+_MOST_FRACTIONS = _MOST_CLASSES_OF_NUMBERS = 20
+_RAREST = 10  # times that the most frequent of such classes is more frequent than the rarest, at most
 _LONGEST_LABEL = 1000  # characters
 _BLOCK = 1 << 16  # rows
 _FEW = 20  # rows in which nothing odd is noticed in a column
@@ -86,7 +87,7 @@ def read_table(source: str, options: TableOptions = _DEFAULT) -> Rows:
         hint = f"Did you mean {near[0]!r}?" if near else others
         raise TableError(f"{source!r} is neither a file nor a data set. {hint}")
     table = open_table(path, header=options.header, encoding=options.encoding, decimal=options.decimal)
-    return _read_rows(table, source, *_choose_columns(table, source, options), options.large)
+    return _read_rows(table, source, *_choose_columns(table, source, options), options)
 
 
 def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[list[int], int, int | None]:
@@ -107,11 +108,16 @@ def _choose_columns(table: Table, source: str, options: TableOptions) -> tuple[l
 
 
 def _read_rows(
-    table: Table, source: str, features: Sequence[int], target: int, grouped: int | None, large: bool
+    table: Table,
+    source: str,
+    features: Sequence[int],
+    target: int,
+    grouped: int | None,
+    options: TableOptions,
 ) -> Rows:
     """Rows of a file that have a label."""
     categories = table.categories(features)
-    X, labels = all_rows(table, features, target, categories, large=large)
+    X, labels = all_rows(table, features, target, categories, large=options.large)
     assert labels is not None
     if isinstance(table, CsvTable):
         warn_of_unfinished_line(table)
@@ -127,9 +133,12 @@ def _read_rows(
     groups = None if grouped is None else _column(table, grouped)[labelled]
     y = labels_from(labels)
     del labels
-    _check_classes(f"{source}: {table.column(target)}", y)
-    if _has_fractions(y):  # a classifier takes them for measurements
-        y = y.astype(str)
+    if is_number := are_numbers(y, options.task, f"{source}: {table.column(target)}"):
+        y = y.astype(np.float64)
+    else:
+        _check_classes(f"{source}: {table.column(target)}", y)
+        if _has_fractions(y):  # a classifier takes them for measurements
+            y = y.astype(str)
     names = table.names
     if isinstance(table, CsvTable) and names is None:
         names = tuple(str(i + 1) for i in range(table.n_columns))
@@ -141,6 +150,8 @@ def _read_rows(
         feature_names=None if names is None else tuple(names[i] for i in features),
         categories={features.index(i): texts for i, texts in categories.items()},
         name=table.path.stem,
+        is_number=is_number,
+        label="" if table.names is None else table.names[target],
     )
     for remark in remarks(rows.X, y, rows.feature_names or (), rows.categories):
         if grouped is None or "group=" not in remark:
@@ -186,6 +197,46 @@ def _check_first_line(
         raise TableError(f"{table.path}: the first line seems to be {what}. {remedy}")
 
 
+def are_numbers(y: NDArray[Any], task: str, where: str) -> bool:
+    """Return whether labels are numbers to learn, rather than classes.
+
+    "auto" takes these for numbers: more than 20 different values with fractions, and more than 20 whole ones.
+    Whole ones that count up from 0 or 1, each of them about as often, are classes.
+
+    >>> y = np.arange(300)
+    >>> are_numbers(y / 7, "auto", "y"), are_numbers(y % 2, "auto", "y"), are_numbers(y % 30, "auto", "y")
+    (True, False, False)
+    >>> are_numbers(15 + y % 30, "auto", "y"), are_numbers(y % 2, "number", "y")
+    (True, True)
+    """
+    if task not in ("auto", "class", "number"):
+        raise ValueError(f"task is {task!r}. It must be auto, class or number.")
+    are_numeric = y.dtype.kind in "iuf"
+    if task == "number":
+        if not are_numeric:
+            text = next(label for label in y.tolist() if not isinstance(label, (int, float)))
+            raise TableError(f"{where} has the label {text!r}, which is not a number. Give task=class.")
+        _check_numbers(where, y)
+        return True
+    if task == "class" or not are_numeric:
+        return False
+    values, counts = np.unique(y, return_counts=True)
+    if len(values) <= _MOST_CLASSES_OF_NUMBERS:
+        return False
+    counts_up = values[0] in (0, 1) and values[-1] - values[0] == len(values) - 1 and not _has_fractions(y)
+    is_number = not (counts_up and _RAREST * counts.min() >= counts.max())
+    if is_number:
+        _check_numbers(where, y)
+    return is_number
+
+
+def _check_numbers(where: str, y: NDArray[Any]) -> None:
+    if not np.isfinite(y).all():
+        raise TableError(f"{where} has a number that is not finite. Mend it, or leave its row out.")
+    if len(different(y)) == 1:
+        raise TableError(f"{where} is {y[0]:g} in every row. There is nothing to learn.")
+
+
 def _has_fractions(y: NDArray[Any]) -> bool:
     return y.dtype.kind == "f" and bool((y != np.round(y)).any())
 
@@ -200,12 +251,12 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
         raise TableError(
             f"{where} has {n} different numbers with fractions, such as {y[y != np.round(y)][0]:g}. "
             "It seems to be a measurement, but a classifier needs classes. "
-            "Name another column, or put ranges of it into classes first."
+            "Give task=number to learn it as a number, or name another column."
         )
     if 2 * n > len(y) > _MOST_FRACTIONS:
         what = f"has {n} different values in {len(y)} rows. It seems to be a measurement or an id"
         needs = "but a classifier needs classes with several rows each"
-        raise TableError(f"{where} {what}, {needs}. Name another column with label=.")
+        raise TableError(f"{where} {what}, {needs}. Give task=number, or name another column with label=.")
 
 
 class TableOfRows(Table):
@@ -250,6 +301,27 @@ def labels_from(values: ArrayLike) -> NDArray[Any]:
         if len(np.unique(numbers)) == len(unique):  # "1" and "01" are two labels
             return np.asarray(numbers[codes])
     return np.asarray(unique[codes])
+
+
+def numbers_from(values: ArrayLike) -> NDArray[np.float64]:
+    """Return labels as numbers, also those that a table holds as texts.
+
+    >>> numbers_from(["1", "1.0", "2e3"])
+    array([   1.,    1., 2000.])
+    """
+    array = np.asarray(values)
+    try:
+        return array.astype(np.float64)
+    except (ValueError, TypeError):
+        for i, value in enumerate(array.tolist()):
+            try:
+                float(value)
+            except (ValueError, TypeError):
+                raise TableError(
+                    f"label {i + 1} is {value!r}, but the answer of the model is a number. Give the "
+                    "column that holds the numbers as label=."
+                ) from None
+        raise
 
 
 def _numbered_texts(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
@@ -302,6 +374,8 @@ def _column(table: Table, index: int) -> NDArray[Any]:
 def _data_set(name: str, options: TableOptions) -> Rows:
     if options.label is not None or options.drop or options.group is not None:
         raise TableError(f"{name!r} is a data set with labels. label=, drop= and group= are for files.")
+    if options.task == "number":
+        raise TableError(f"{name!r} is a data set with classes. task=number is for files.")
     data = catalogue.load(name)
     y = labels_from(np.array(data.class_names)[data.y])
     return Rows(
@@ -350,8 +424,11 @@ def _npz(path: Path, options: TableOptions) -> Rows:
         raise TableError(f"{path}: X has dtype {X.dtype}, shape {X.shape}. It must be a matrix of numbers.")
     if names is not None and names.shape != X.shape[1:]:
         raise TableError(f"{path}: feature_names has shape {names.shape}. It must have {X.shape[1]} names.")
-    texts = None if names is None else tuple(map(str, names))
-    return Rows(X, arrays["y"], arrays.get("test"), arrays.get("groups"), texts, name=path.stem)
+    texts, y = None if names is None else tuple(map(str, names)), arrays["y"]
+    is_number = are_numbers(y, options.task, f"{path}: y")
+    y = y.astype(np.float64) if is_number else y
+    groups = arrays.get("groups")
+    return Rows(X, y, arrays.get("test"), groups, texts, name=path.stem, is_number=is_number)
 
 
 def remarks(X: NDArray[Any], y: NDArray[Any], names: Sequence[str], categories: Categories) -> Iterator[str]:

@@ -28,6 +28,8 @@ class TableOptions:
         Character set of a CSV (None is UTF-8, or UTF-16 with its mark), and the sign before its decimals.
     large
         Whether the content may take more memory than twice the file, or 105 MB for a small file.
+    task
+        What labels are: "class", "number", or "auto" for what they look like.
     """
 
     label: str | None = option(None, "Column with the labels, for CSV and Parquet.")
@@ -38,6 +40,7 @@ class TableOptions:
     recording: str | None = option(None, "Column that tells recordings apart. Default: `recording`.")
     large: bool = option(False, "Read a file whose content is far larger than the file.", "--large")
     group: str | None = None
+    task: str = "class"
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class SourceOptions(GroupedTableOptions):
         Unit of the samples, for rules.
     kernels
         Names of kernels, separated by commas. See `WindowFeatures`.
+    task
+        "class" or "number". "auto" takes labels with many different values for numbers.
     """
 
     window: int | None = option(None, "Recordings: samples of a window.")
@@ -73,6 +78,7 @@ class SourceOptions(GroupedTableOptions):
     scale: str | None = option(None, "Recordings: counts per unit, one or one per axis: 1000,1000,10.")
     units: str | None = option(None, "Recordings: unit of the samples, for rules: g.")
     kernels: str | None = option(None, "Recordings: kernels, separated by commas: stats,haar,bands.")
+    task: str = option("auto", "What the label is: class, number, or auto: what it looks like.")
 
     @classmethod
     def of(cls, options: TableOptions) -> SourceOptions:

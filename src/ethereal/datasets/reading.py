@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError, shape_of
 from ethereal.datasets import catalogue
-from ethereal.datasets.files import TableOfRows, labels_from, read_table, texts_of
+from ethereal.datasets.files import TableOfRows, labels_from, numbers_from, read_table, texts_of
 from ethereal.datasets.options import SourceOptions, TableOptions
 from ethereal.datasets.recordings import read_recordings, windows_for
 from ethereal.datasets.rows import Rows
@@ -48,6 +48,10 @@ class Model(Protocol):
         """What each Boolean says, and the names of categories."""
 
     @property
+    def is_number(self) -> bool:
+        """Whether it answers with a number, and has no classes."""
+
+    @property
     def classes(self) -> NDArray[Any]:
         """Labels."""
 
@@ -76,6 +80,8 @@ def read(source: str | Path, options: TableOptions = _DEFAULT, *, like: Model | 
     if like is None:
         wants_windows = isinstance(options, SourceOptions) and options.window is not None
         if wants_windows or _holds_recordings(Path(source)):
+            if options.task == "number":
+                raise TableError(f"{source}: recordings have classes. task=number is for rows of a table.")
             return read_recordings(source, SourceOptions.of(options))
         return read_table(source, options)
     if like.front_end is not None:
@@ -106,6 +112,8 @@ def is_in_memory(source: str) -> bool:
 
 def _are_classes(y: NDArray[Any], model: Model) -> bool:
     """Whether labels are those of a model. A folder of recordings may be named after something else."""
+    if model.is_number:
+        return y.dtype.kind in "iuf"
     return set(map(str, np.unique(y).tolist())) <= set(map(str, model.classes.tolist()))
 
 
@@ -119,8 +127,8 @@ def _of_table(opened: OpenRows, model: Model, options: TableOptions) -> Rows:
         there = ~is_missing(groups)
     if labels is not None:
         there &= ~is_missing(labels)
-        y = labels_from(labels[there])
-        if model.classes.dtype.kind == "U":  # labels such as 0.5 are texts in a model
+        y = numbers_from(labels[there]) if model.is_number else labels_from(labels[there])
+        if not model.is_number and model.classes.dtype.kind == "U":  # labels such as 0.5 are texts in a model
             y = y.astype(str)
     groups = None if groups is None else groups[there].astype(str)
     return Rows(X if there.all() else X[there], y, groups=groups, name=table.path.stem)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.messages import say
-from ethereal.base.splits import group_split, hold_out
+from ethereal.base.splits import group_split, hold_out, quantile_codes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -46,6 +46,8 @@ class Rows:
     front_end: WindowFeatures | None = None  # fitted, makes features of windows
     groups_are: str = "groups"  # what to call the groups
     places: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # of windows: recording, sample, seconds
+    is_number: bool = False  # whether the labels are numbers, and not classes
+    label: str = ""  # the column of the labels, where it has a name
 
     @property
     def X_train(self) -> NDArray[Any]:
@@ -76,6 +78,11 @@ class Rows:
     def groups_test(self) -> NDArray[Any] | None:
         """Groups of the test rows."""
         return None if self.groups is None or self.test is None else self.groups[self.test]
+
+    @property
+    def strata(self) -> NDArray[Any]:
+        """What a split spreads evenly: the classes, or bins of the numbers."""
+        return quantile_codes(self.y) if self.is_number else self.y
 
     def drawn(self, learn: NDArray[np.intp], test: NDArray[np.intp], how: str) -> Self:
         """Return these training rows followed by these test rows, both in the order given."""
@@ -135,13 +142,16 @@ def split(rows: Rows, test: float = 0.2, random_state: int = 0) -> Rows:
         return replace(rows, how="no test rows")
     if rows.groups is not None:
         _check_groups(rows, test)
-        marks = group_split(rows.y, rows.groups, test_fraction=test, random_state=random_state)
+        marks = group_split(rows.strata, rows.groups, test_fraction=test, random_state=random_state)
         if rows.front_end is not None:
             _check_learned(rows, marks)
         return _marked(rows, marks, f"other {rows.groups_are}, seed {random_state}")
-    _check_rows(rows, test)
     how = f"{test:.0%} of the rows, stratified, seed {random_state}"
-    return rows.drawn(*hold_out(rows.y, test, random_state), how)
+    if rows.is_number:
+        how = f"{test:.0%} of the rows, seed {random_state}"
+    else:
+        _check_rows(rows, test)
+    return rows.drawn(*hold_out(rows.strata, test, random_state), how)
 
 
 def _check_groups(rows: Rows, test: float) -> None:

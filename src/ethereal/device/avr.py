@@ -29,7 +29,8 @@ _SMALL_STACK = 64  # bytes that must be left to start
 _BATCH_BYTES = 2048  # of RAM for the rows of one call
 _CLOCK_HZ = 16_000_000  # of the emulator, on which cycles do not depend
 _CALLS: dict[Call, str] = {
-    "row": "classes[0] = (uint16_t){}((const void *)given)",
+    "row": "found.answer = (uint32_t){}((const void *)given)",
+    "value": "found.value = {}((const void *)given)",
     "32 rows": "{}((const void *)given, classes)",
     "batch": "{}((const void *)given, n, classes)",
     "booleanize": "{}((const void *)given, &row_found)",
@@ -60,7 +61,8 @@ class _Run(NamedTuple):
 def execute(program: CProgram, chip: Target, *, optimize: str = "-Os") -> Execution:
     """Compile a model's `program`, whose name must be "model", and execute it on its rows."""
     _find_simavr()
-    elf = compiled(program.files, chip, program.roots, optimize=optimize)  # without the harness
+    floats = {"with_floats": program.call == "value"}
+    elf = compiled(program.files, chip, program.roots, optimize=optimize, **floats)  # without the harness
     check_flash(elf, chip, program.name)
     rows, n_rows, at_once = program.rows, len(program.rows), 1
     call = _CALLS[program.call].format(program.function)
@@ -86,10 +88,14 @@ class _EmulatedAvr:
         row_bytes = rows[0].nbytes
         defines = [f"CALL={call}", f"ROW_BYTES={row_bytes}u", f"ROWS_PER_CALL={rows_per_call}u"]
         defines.append(f"BOOLEANIZES={int('row_found' in call)}")
+        defines.append(f"IS_WIDE={int('found.' in call)}")
         flags = [*(f"-D{each}" for each in defines), f"-Wl,--defsym=et_stack_top={self._core.ram_end}"]
         harness = (resources.files("ethereal.device") / "avr_harness.c").read_text(encoding="utf-8")
         sources = self._files | {"avr_harness.c": harness}
-        elf = compile_elf(sources, self._chip, ["reset"], optimize=self._optimize, flags=flags)
+        elf = compile_elf(
+            sources, self._chip, ["reset"],
+            optimize=self._optimize, flags=flags, with_floats="value" in call,
+        )  # fmt: skip
         static_end = elf.symbols["et_bss_end"].address & 0xFFFF
         if static_end + _SMALL_STACK > self._core.ram_end:
             raise ModelTooLarge(
@@ -134,12 +140,14 @@ class _EmulatedAvr:
                     "Give fewer rows, or look whether it overruns its memory."
                 ) from None
         said = (done.stdout + done.stderr).decode("latin-1")
-        return [(kind, int(number, 16)) for kind, number in re.findall(r"([ocfrls])([0-9A-F]{4})\.?\b", said)]
+        return [
+            (kind, int(number, 16)) for kind, number in re.findall(r"([ocfhrls])([0-9A-F]{4})\.?\b", said)
+        ]
 
 
 def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -> _Run | None:
     """Return the results from the lines of the harness, None if some are missing or no RAM was left."""
-    numbers: dict[str, list[int]] = {kind: [] for kind in "ocfrls"}
+    numbers: dict[str, list[int]] = {kind: [] for kind in "ocfhrls"}
     for kind, number in lines:
         numbers[kind].append(number)
     if len(numbers["r"]) != n_rows or len(numbers["s"]) != 1 or numbers["l"] == [0]:
@@ -148,7 +156,9 @@ def _understand(lines: list[tuple[str, int]], n_rows: int, rows_per_call: int) -
     # The coarse timer says how often the fine one overflowed, give or take two of its 64 ticks per overflow.
     cycles = fine + 65536 * np.round((coarse * 1024 - fine) / 65536).astype(np.int64) - numbers["o"][0]
     per_row = np.repeat(np.round(cycles / rows_per_call).astype(np.int64), rows_per_call)[:n_rows]
-    return _Run(np.array(numbers["r"], dtype=np.int64), per_row, numbers["s"][0])
+    low, high = np.array(numbers["r"], dtype=np.int64), np.array(numbers["h"] or 0, dtype=np.int64)
+    answers = (high << 16 | low).astype(np.uint32).view(np.int32).astype(np.int64)
+    return _Run(answers, per_row, numbers["s"][0])
 
 
 def _intel_hex(data: bytes) -> str:

@@ -1,6 +1,7 @@
 /*
  * Calls one function of a model on an emulated AVR, for every row that avr.py put behind the program in flash, and
  * prints classes, cycles and stack over the serial port. The compiler is told CALL, ROW_BYTES and ROWS_PER_CALL.
+ * With IS_WIDE, one answer of 32 bits is printed in place of classes.
  *
  * Everything but the call is in one function without calls of its own, so that the stack below it is the model's.
  */
@@ -31,7 +32,14 @@ extern const uint32_t et_job[2];
 const ET_FLASH __attribute__((used)) uint32_t et_job[2] = {1, 1};
 
 static uint8_t given[ROWS_PER_CALL * ROW_BYTES];
+#if IS_WIDE
+static union {
+    uint32_t answer;
+    float value;
+} found;
+#else
 static uint16_t classes[32];
+#endif
 #if BOOLEANIZES
 static model_row row_found;
 #endif
@@ -72,9 +80,9 @@ INLINE void print(uint8_t what, uint16_t number)
 
     put(what);
     for (digit = 0; digit < 4; digit++, number = (uint16_t)(number << 4)) {
-        const uint8_t value = (uint8_t)(number >> 12);
+        const uint8_t nibble = (uint8_t)(number >> 12);
 
-        put((uint8_t)(value < 10 ? '0' + value : 'A' - 10 + value));
+        put((uint8_t)(nibble < 10 ? '0' + nibble : 'A' - 10 + nibble));
     }
     put('\n');
 }
@@ -110,8 +118,13 @@ void harness(void)
         fine = (uint16_t)(FINE - fine);
         print('c', (uint16_t)(COARSE - coarse));
         print('f', fine);
+#if IS_WIDE
+        print('h', (uint16_t)(found.answer >> 16));
+        print('r', (uint16_t)found.answer);
+#else
         for (i = 0; i < n; i++)
             print('r', classes[i]);
+#endif
         left -= n;
     }
     for (byte = et_bss_end; *(volatile uint8_t *)byte == PAINT; byte++) {

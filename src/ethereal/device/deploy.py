@@ -272,8 +272,9 @@ def _files(model: Model, board: Board, name: str, code: str) -> tuple[dict[str, 
         )
     if is_small and (model.front_end is not None or model.output.kind != "classes"):
         raise BoardError(
-            f"{board.machine} has {board.heap_free} bytes of heap free, too few for raw windows and for "
-            "unknown answers. Take a board with more memory, or a model of the features that always answers."
+            f"{board.machine} has {board.heap_free} bytes of heap free, too few for raw windows, for "
+            "unknown answers and for numbers. Take a board with more memory, or a model of the features that "
+            "always answers with a class."
         )
     if is_small:
         pieces = ["booleans", "votes", "batch", "check"]

@@ -199,6 +199,8 @@ def measure_program(program: CProgram, target: str = DEFAULT_TARGET, *, compiler
     whole, *steps = (run(each, chip, optimize=optimize) for each in (program, *program.steps))
     clauses, to_row = steps or (whole, None)
     right = (whole.classes == program.expected) & (clauses.classes == program.expected)
+    if (also := program.beside_counts) is not None:
+        right &= run(also, chip, optimize=optimize).classes == also.expected
     bound = WorstCase(None, None)
     if worst:
         bound = worst_of(whole.elf, chip, program, None if worst is True else worst)

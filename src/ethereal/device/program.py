@@ -20,29 +20,33 @@ from ethereal.export.c99.choose import ModelTooLarge, compiled
 from ethereal.export.c99.device_rows import stand_ins
 from ethereal.export.c99.parts.part import Assumed
 from ethereal.export.c99.program import Program
+from ethereal.model.output import Number
 
-# How a function is called. "row": with a row, and it returns the class. "32 rows": with 32 rows and room for
+# How a function is called. "row": with a row, and it returns the class or the sum. "value": with
+# a row, and it returns a float. "32 rows": with 32 rows and room for
 # their classes. "batch": with rows, their number and room for the classes. "booleanize": with features and
 # room for the Booleanized row.
-Call = Literal["row", "32 rows", "batch", "booleanize"]
+Call = Literal["row", "value", "32 rows", "batch", "booleanize"]
 _PLENTY = 16 << 20  # bytes of RAM, to find out how much is needed
 _Results = tuple[NDArray[np.int64], NDArray[np.int64]]  # classes and instructions, per row
 
 
 @dataclass(frozen=True)
 class CProgram:
-    """C files with a function that gives the classes of rows."""
+    """C files with a function that gives the answers of rows: classes, or sums of votes."""
 
     name: str
     files: dict[str, str]
     function: str
     rows: NDArray[Any]  # rows x what the function reads
-    expected: NDArray[np.int64]  # class indices of the host
+    expected: NDArray[np.int64]  # what the host answers: numbers of classes, sums of votes, or bits of floats
     call: Call = "row"
     beside: tuple[str, ...] = ()  # functions that flash is counted for too
     row_bytes: int = 0  # of a Booleanized row, where the function writes one
     # Functions that make up a model's: from a Booleanized row to its class, and from features to such a row.
     steps: tuple[CProgram, ...] = ()
+    # What must agree with the host as well, but is not counted: a model's function that gives a number.
+    beside_counts: CProgram | None = None
     is_model: bool = False  # else it is a baseline
     # Per feature of a row, values that stand for all others. None where no bound is to be found.
     stand_ins: tuple[NDArray[Any], ...] | None = None
@@ -94,16 +98,21 @@ def on_rows(program: Program, X: ArrayLike) -> CProgram:
     predict, *beside = program.entry_points
     front_end, of_windows = program.model.front_end, np.ndim(X) == 3
     if front_end is not None and not of_windows:  # features that were made before
-        predict, beside = f"{name}_predict", program.entry_points
+        predict, beside = program.predict_function, program.entry_points
     expected = program.model._engine.winners(X)  # of the rows before rounding
     alone = whole = _alone(program, predict, features, expected)
     if front_end is not None and of_windows:
         counts = front_end.counts(X)
         whole = replace(alone, rows=counts.reshape(len(counts), -1))
+    if isinstance(output := program.model.output, Number):
+        bits = output.answers(expected[:, None]).view(np.int32).astype(np.int64)
+        value = CProgram(alone.name, alone.files, f"{name}_value", features, bits, "value", is_model=True)
+        whole = replace(whole, beside_counts=value)
     if not program.c_layout.has_rows:
         return replace(whole, beside=tuple(beside))
     rows = program.rows(X)
-    clauses = replace(alone, function=f"{name}_predict_{by_row.replace(' ', '_')}", rows=rows, call=by_row)
+    of_row = f"{name}_{'sum' if program.number else 'predict'}_{by_row.replace(' ', '_')}"
+    clauses = replace(alone, function=of_row, rows=rows, call=by_row)
     booleanize = replace(alone, function=f"{name}_booleanize", call="booleanize", row_bytes=rows.shape[1])
     return replace(whole, beside=tuple(beside), steps=(clauses, booleanize))
 
@@ -113,7 +122,7 @@ class Execution:
     """A program on all its rows. The counts are instructions, or cycles on an AVR."""
 
     elf: Elf
-    classes: NDArray[np.int64]  # per row
+    classes: NDArray[np.int64]  # per row: the number of the class, or the sum or the bits of a number
     counts: NDArray[np.int64]  # per row
     stack_bytes: int
     mix: dict[str, float] = field(default_factory=dict)  # instructions by kind, mean of a row, not on an AVR
@@ -126,7 +135,8 @@ def execute(program: CProgram, chip: Target, *, compiler: Compiler = "zig", opti
     `ModelTooLarge` says by how much it exceeds the chip. With `ram_bytes` there is that much RAM, and the
     flash of the chip is not a limit either.
     """
-    elf = compiled(program.files, chip, program.roots, optimize=optimize, compiler=compiler)
+    floats = {"with_floats": True} if program.call == "value" else {}
+    elf = compiled(program.files, chip, program.roots, optimize=optimize, compiler=compiler, **floats)
     if ram_bytes is None:
         check_flash(elf, chip, program.name)
     core = EmulatedCore(elf, chip, ram_bytes=ram_bytes)

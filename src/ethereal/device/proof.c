@@ -54,8 +54,10 @@ static uint32_t crc_pieces(uint32_t crc, const void *data, uint32_t size)
 #endif
 
 static MODEL(input) features[BATCH_ROWS * LIMIT(FEATURES)];
+#ifndef HAS_NUMBER
 static int32_t sums[LIMIT(CLASSES)];
 static uint16_t classes[32];
+#endif
 
 #if RUNTIME_LIMIT(USES_LEADING_ZEROS)
 /* The function as it is compiled without a builtin gives what the one for the proof gives, for each result. */
@@ -95,6 +97,39 @@ void prove_check(void)
     /*@ assert proven: is_whole == 1 && all == 1; */
 }
 
+#ifdef HAS_NUMBER
+/* What the votes for a number may add up to: a float holds every whole number up to it. */
+#define MOST_SUM 16777216
+
+void prove_sum(void)
+{
+    int32_t sum;
+
+    ANY(features);
+    sum = MODEL(sum)(features);
+    /*@ assert proven: -MOST_SUM <= sum <= MOST_SUM; */
+}
+
+/* For any sum that there may be, not only for those of this model. */
+void prove_value(void)
+{
+    const float value = MODEL(value_of)(Frama_C_long_interval(-MOST_SUM, MOST_SUM));
+    /*@ assert proven: \is_finite(value); */
+}
+
+#ifdef HAS_BOOLEANIZE
+void prove_sum_row(void)
+{
+    static MODEL(row) row;
+    int32_t sum;
+
+    ANY(features);
+    MODEL(booleanize)(features, &row);
+    sum = MODEL(sum_row)(&row);
+    /*@ assert proven: -MOST_SUM <= sum <= MOST_SUM; */
+}
+#endif
+#else
 void prove_predict(void)
 {
     unsigned answer;
@@ -138,6 +173,8 @@ void prove_predict_32_rows(void)
     MODEL(predict_32_rows)(rows, classes);
     /*@ assert proven: \forall integer i; 0 <= i < 32 ==> classes[i] < ANSWERS; */
 }
+#endif
+
 #endif
 
 #ifdef HAS_MISSING
@@ -192,10 +229,14 @@ void prove_drift(void)
 }
 #endif
 
-#ifdef HAS_CLASS_NAME
+#ifdef HAS_FEATURE_NAME
 void prove_names(void)
 {
+#ifdef HAS_NUMBER
+    const char *class_ = "";
+#else
     const char *class_ = MODEL(class_name)(Frama_C_unsigned_int_interval(0, ANSWERS - 1u));
+#endif
     const char *feature = MODEL(feature_name)(Frama_C_unsigned_int_interval(0, LIMIT(FEATURES) - 1u));
     /*@ assert proven: \valid_read(class_) && \valid_read(feature); */
 }
@@ -227,6 +268,9 @@ static void any_stream(void)
         RUNTIME(n_answers) = Frama_C_unsigned_short_interval(0, LIMIT(MAJORITY));
     }
 #endif
+#ifdef HAS_NUMBER
+    RUNTIME(pushed) = Frama_C_long_interval(-MOST_SUM, MOST_SUM);
+#endif
     ANY(RUNTIME(window_row));
     ANY(RUNTIME(means));
     ANY(RUNTIME(side));
@@ -246,6 +290,17 @@ static void check_stream(void)
 #endif
 }
 
+#ifdef HAS_NUMBER
+void prove_window(void)
+{
+    int32_t sum;
+
+    any_stream();
+    ANY(window);
+    sum = MODEL(window)(window);
+    /*@ assert proven: -MOST_SUM <= sum <= MOST_SUM; */
+}
+#else
 void prove_window(void)
 {
     unsigned answer;
@@ -255,6 +310,7 @@ void prove_window(void)
     answer = MODEL(window)(window);
     /*@ assert proven: answer < ANSWERS; */
 }
+#endif
 
 /* The stream begins as any_stream() says, and stays so: this is an induction over the samples. */
 void prove_push(void)
@@ -268,7 +324,14 @@ void prove_push(void)
     ANY(sample);
     answer = MODEL(push)(sample);
     check_stream();
+#ifdef HAS_NUMBER
+    {
+        const int32_t pushed = MODEL(pushed)();
+        /*@ assert proven: 0 <= answer <= 1 && -MOST_SUM <= pushed <= MOST_SUM; */
+    }
+#else
     /*@ assert proven: -1 <= answer < (int)ANSWERS; */
+#endif
 }
 #endif
 

@@ -38,7 +38,7 @@ _SETTLED = ("Valid", "Considered valid", "Dead")
 _CONTRACTS = ("user", "precondition", "postcondition")
 _LEARNING = ("learn", "learn_last", "adapt_step", "adapt", "unlearn", "forget", "save", "restore", "entry",
              "learn_entry")  # fmt: skip
-_COMPACT = ("predict", "class_sums", "predict_batch", "predict_32_rows")
+_COMPACT = ("predict", "class_sums", "predict_batch", "predict_32_rows", "sum", "sum_row")
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,11 @@ class Source:
     @property
     def functions(self) -> list[str]:
         """What can be proven, by the names of the functions in proof.c."""
-        names = ["check", "predict", "class_sums", "predict_batch"]
-        names += ["predict_32_rows"] * self.has("booleanize")
+        if self.has("value_of"):
+            names = ["check", "sum", "value"] + ["sum_row"] * self.has("booleanize")
+        else:
+            names = ["check", "predict", "class_sums", "predict_batch"]
+            names += ["predict_32_rows"] * self.has("booleanize")
         others = ("missing", "convert", "novelty", "drift", "window", "push")
         names += [what for what in others if self.has(what)]
         names += ["crc32"] * ("et_crc32" in self.text)
@@ -119,7 +122,7 @@ class Source:
             names.append("leading_zeros")
         if self.has("learn"):
             names += ["answer_learned", *_LEARNING]
-        return names + ["names"] * self.has("class_name")
+        return names + ["names"] * self.has("feature_name")
 
     def harness(self, function: str) -> str:
         """Return the C that the analysis of a function reads."""
@@ -134,7 +137,9 @@ class Source:
             f"#define RUNTIME_LIMIT(x) {prefixes[1]}ET_##x",
         ]
         lines += [f"#define HAS_{what.upper()}" for what in ("booleanize", "missing", "convert", "novelty",
-                  "drift", "class_name", "window", "learn") if self.has(what)]  # fmt: skip
+                  "drift", "feature_name", "window", "learn") if self.has(what)]  # fmt: skip
+        if self.has("value_of"):
+            lines.append("#define HAS_NUMBER")
         if f"#define {upper}_UNKNOWN " in self.header:
             lines.append("#define HAS_UNKNOWN")
         if f"{name}_missing(const float " in self.header:

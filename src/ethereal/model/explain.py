@@ -15,14 +15,14 @@ from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import empty_bins
 from ethereal.features.matrices import feature_matrix
 from ethereal.model.engine import booleans_of, features_of
-from ethereal.model.needs import ANSWERS, PATCHES, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ANSWERS, patches=PATCHES)
+SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES)
 _MAX_CHANGES = 20  # more explain nothing to a person
 
 
@@ -94,7 +94,42 @@ class Explanation:
         return "\n".join(lines)
 
 
-def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation:
+@dataclass(frozen=True)
+class ExplainedNumber:
+    """What pushed a number up and down on one row, in its unit."""
+
+    answer: float
+    number: Number  # scale, offset and unit
+    up: tuple[tuple[int, Rule], ...]  # (votes, rule) of the clauses that fired, heaviest first
+    down: tuple[tuple[int, Rule], ...]
+    max_rules: int | None = None  # rules of each direction that `str` shows, None for all
+
+    def __str__(self) -> str:
+        number = self.number
+        pushes = [number.amount(sum(vote for vote, _ in fired)) for fired in (self.up, self.down) if fired]
+        lines = [f"{number.columns[0]} is {', '.join([number.text(self.answer), *self.interval])}"]
+        lines.append(" ".join([number.text(number.offset), *pushes]))
+        for how, fired in (("up", self.up), ("down", self.down)):
+            lines.append(f"pushed {how}:")
+            shown = fired[: self.max_rules]
+            lines += [f"  {number.amount(vote)} IF {rule.text}" for vote, rule in shown] or [
+                "  no clause fired"
+            ]
+            if len(shown) < len(fired):
+                lines.append(f"  ... and {len(fired) - len(shown)} more")
+        return "\n".join(lines)
+
+    @property
+    def interval(self) -> list[str]:
+        """Where 90 % of the true values are, in words, nothing if that is not known."""
+        half = self.number.half_width
+        if half is None:
+            return []
+        ends = (self.number.text(self.answer + side * half) for side in (-1, 1))
+        return [f"nine times of ten between {' and '.join(ends)}"]
+
+
+def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation | ExplainedNumber:
     """Explain the model's decision on one row, see `Model.explain`."""
     SUPPORTS.check(model.needs)
     if max_rules is not None:
@@ -105,11 +140,15 @@ def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation:
         raise ValueError(f"x has {len(rows)} rows. Give one.")
     booleans = booleans_of(model, rows)
     sums = model._votes(booleans)[0]
+    fired = np.flatnonzero(model.clause_outputs(rows)[0])
+    writer = ConditionWriter(model)
+    if isinstance(model.output, Number):
+        rules = _fired_rules(model, writer, fired, 0)
+        up, down = (tuple(pair for pair in rules if (pair[0] > 0) == is_up) for is_up in (True, False))
+        return ExplainedNumber(float(model.output.answers(sums[None])[0]), model.output, up, down, max_rules)
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
     winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None
     labels = model.classes.tolist()
-    fired = np.flatnonzero(model.clause_outputs(rows)[0])
-    writer = ConditionWriter(model)
     searches = runner_up is not None and model.patch is None
     return Explanation(
         answer=model.output.answers(sums[None]).tolist()[0],

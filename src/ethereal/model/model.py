@@ -32,7 +32,7 @@ from ethereal.model.seen import Drift, Seen, seen_in
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
-    from ethereal.model.explain import Explanation
+    from ethereal.model.explain import ExplainedNumber, Explanation
     from ethereal.model.rules import Rule
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
@@ -211,6 +211,11 @@ class Model:
     def classes(self) -> NDArray[Any]:
         """Labels in the order of the class axis. A model whose answer is a number refuses."""
         return self.output.labels
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the answer is a number and not a class."""
+        return isinstance(self.output, Number)
 
     @property
     def literals(self) -> NDArray[np.int32]:
@@ -481,8 +486,10 @@ class Model:
         """
         return self._engine.clause_outputs(X, n_jobs, packed=packed)
 
-    def explain(self, x: ArrayLike, max_rules: int | None = 10) -> Explanation:
+    def explain(self, x: ArrayLike, max_rules: int | None = 10) -> Explanation | ExplainedNumber:
         """Explain why the model decides as it does on one row, and what would have to change.
+
+        Of a number it tells what pushed the answer up and down, in the unit of the number.
 
         Parameters
         ----------

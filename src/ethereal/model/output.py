@@ -61,7 +61,7 @@ class Number:
     >>> model.predict([[True, True], [True, False], [False, True]])
     array([23. , 21.5, 20. ], dtype=float32)
     >>> print(model.describe())
-    temperature: 20 degC, and 2 clauses, 2 includes
+    temperature: 20.0 degC, and 2 clauses, 2 includes
       +3 degC IF load
       -1.5 degC IF NOT fan
     """
@@ -111,21 +111,26 @@ class Number:
         """Return the number of each row."""
         return np.float32(self.offset) + np.float32(self.scale) * sums[:, 0].astype(np.float32)
 
+    @property
+    def columns(self) -> list[str]:
+        """Name of the one column of votes."""
+        return [self.name or self.kind]
+
     def amount(self, votes: float) -> str:
         """Return what votes add to the number, in words.
 
         >>> Number(scale=0.125, unit="kg").amount(-10)
         '-1.25 kg'
         """
-        return f"{self.scale * votes:+.6g} {self.unit}".rstrip()
+        return f"{self.scale * votes:+.4g} {self.unit}".rstrip()
 
     def text(self, value: float) -> str:
-        """Return a value of the number in words.
+        """Return a value of the number in words, to about the worth of a vote.
 
         >>> Number(scale=0.125, unit="kg").text(2.5)
         '2.5 kg'
         """
-        return f"{value:.6g} {self.unit}".rstrip()
+        return f"{value:.{max(0, math.ceil(-math.log10(self.scale)))}f} {self.unit}".rstrip()
 
     def as_dict(self) -> dict[str, Any]:
         """Return its parts, for JSON."""
@@ -162,6 +167,11 @@ class Classes:
     def _parts(self) -> tuple[Any, ...]:
         """Return what makes two of them equal."""
         return self.kind, self.labels.dtype.kind, *self.labels.tolist()
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of votes, those of the classes."""
+        return [str(label) for label in self.labels.tolist()]
 
     @property
     def n_answers(self) -> int:

@@ -19,14 +19,15 @@ from numpy.typing import NDArray
 from ethereal.features import categories
 from ethereal.features.feature_map import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
-from ethereal.model.needs import ANSWERS, PATCHES, WINDOWS, NotSupported, Supports
+from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, NotSupported, Supports
+from ethereal.model.output import Number
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ANSWERS, patches=PATCHES)
+_IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
-SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ANSWERS, patches=PATCHES, early=True)
+SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
 _RULES = 5  # per class
 _CLASSES = 20
 _LETTERS = 200  # of a rule or a label
@@ -46,7 +47,7 @@ def feature_importances(model: Model) -> NDArray[np.float64]:
     pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
     clause, feature = np.divmod(pairs, n_features)
     votes = clauses.weights.astype(np.float64)
-    # Votes that every class gets alike decide nothing.
+    # Votes that every class gets alike decide nothing. Those for a number all move it.
     decisive = np.ptp(votes, axis=1) if model.n_classes > 1 else np.abs(votes[:, 0])
     flips = np.ones(len(pairs)) if model.typical_rows is None else _flips(model, order, starts, clause)
     np.add.at(moved, feature, flips * decisive[clause])
@@ -155,9 +156,12 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
 
     A rule that always fires decides nothing, and neither does one that never fires. Of equal rules the
     heavier comes first. Models without typical rows have the heaviest first. With `label`, or its text, only
-    that class is returned.
+    that class is returned. A number has one entry, under its name.
     """
-    labels = model.classes.tolist()
+    is_number = isinstance(model.output, Number)
+    if is_number and label is not None:
+        raise ValueError(f"The answer of the model is a number, so it has no class {label!r}.")
+    labels = model.output.columns if is_number else model.classes.tolist()
     chosen = [c for c, one in enumerate(labels) if label is None or one == label or str(one) == label]
     if not chosen:
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
@@ -174,14 +178,24 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
 def describe(model: Model, max_rules: int | None = None, label: Any = None) -> str:
     """Return readable rules per class in the order of `rules_by_class`, at most `max_rules` of each class."""
     lines: list[str] = []
+    output = model.output
     for name, rules in rules_by_class(model, label).items():
         n_includes = sum(rule.n_includes for _, rule in rules)
-        lines.append(f"class {name!r}: {_plural(len(rules), 'clause')}, {_plural(n_includes, 'include')}")
+        size = f"{_plural(len(rules), 'clause')}, {_plural(n_includes, 'include')}"
+        if isinstance(output, Number):
+            lines.append(f"{name}: {output.text(output.offset)}, and {size}")
+        else:
+            lines.append(f"class {name!r}: {size}")
         shown = rules if max_rules is None else rules[:max_rules]
-        lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown]
+        lines += [f"  {amount(model, vote)} IF {rule.text}" for vote, rule in shown]
         if len(shown) < len(rules):
             lines.append(f"  ... and {len(rules) - len(shown)} more")
     return "\n".join(lines)
+
+
+def amount(model: Model, vote: int) -> str:
+    """Return a vote in words: what it adds to a number in its unit, or votes for a class."""
+    return model.output.amount(vote) if isinstance(model.output, Number) else f"{vote:+d}"
 
 
 class ConditionWriter:
@@ -296,8 +310,15 @@ def to_html(model: Model) -> str:
     except NotSupported:
         classes = []
     for label, rules in classes[:_CLASSES]:
-        parts.append(f"<p>{_short(repr(label))}: {len(rules)} rules</p>")
-        parts += ["<ul>", *(f"<li>{vote:+d} IF {_short(rule.text)}</li>" for vote, rule in rules[:_RULES])]
+        name = label if isinstance(model.output, Number) else repr(label)
+        parts.append(f"<p>{_short(name)}: {len(rules)} rules</p>")
+        parts += [
+            "<ul>",
+            *(
+                f"<li>{escape(amount(model, vote))} IF {_short(rule.text)}</li>"
+                for vote, rule in rules[:_RULES]
+            ),
+        ]
         if len(rules) > _RULES:
             parts.append(f"<li>... and {len(rules) - _RULES} more</li>")
         parts.append("</ul>")

@@ -7,6 +7,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -14,7 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "pruner.hpp"
+#include "softmax_pruner.hpp"
+#include "square_pruner.hpp"
 #include "to_numpy.hpp"
 
 namespace nb = nanobind;
@@ -24,11 +26,15 @@ namespace {
 
 using ethereal::LiteralPlanes;
 using ethereal::Pruner;
+using ethereal::SoftmaxPruner;
+using ethereal::SquarePruner;
 using ethereal::to_numpy;
 using Booleans = nb::ndarray<const bool, nb::ndim<2>, nb::device::cpu>;
 using Targets = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Literals = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Offsets = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Signs = nb::ndarray<const int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Votes = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 LiteralPlanes planes_of(const Booleans& x) {
@@ -49,11 +55,10 @@ std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals&
     return {{literals.data(), literals.data() + literals.shape(0)}, {offsets.data(), offsets.data() + n}};
 }
 
-void init(Pruner* self, const Booleans& booleans, const Literals& features, const Targets& targets,
-          const Literals& literals, const Offsets& offsets, const Votes& votes, double scale, uint64_t seed) {
-    const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
-    if (targets.shape(0) != booleans.shape(0) || votes.shape(1) != targets.shape(1) ||
-        votes.shape(0) + 1 != offsets.shape(0) || targets.shape(1) < 1 || !(scale > 0))
+// What both kinds of pruners must be given.
+void check(const Booleans& booleans, const Literals& features, size_t n_targets, const Offsets& offsets,
+           const Votes& votes, double scale) {
+    if (n_targets != booleans.shape(0) || votes.shape(0) + 1 != offsets.shape(0) || !(scale > 0))
         throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
     for (size_t c = 0; c < votes.shape(1); ++c) {  // sums and their differences have 32 bits
         int64_t total = 0;
@@ -66,8 +71,35 @@ void init(Pruner* self, const Booleans& booleans, const Literals& features, cons
     if (features.shape(0) != booleans.shape(1) ||
         !std::is_sorted(features.data(), features.data() + features.shape(0)))
         throw std::invalid_argument("features must ascend, one for each Boolean");
-    new (self) Pruner(planes_of(booleans), targets.shape(1), targets.data(), features.data(), own_literals,
-                      own_offsets, votes.data(), scale, seed);
+}
+
+void init(SoftmaxPruner* self, const Booleans& booleans, const Literals& features, const Targets& targets,
+          const Literals& literals, const Offsets& offsets, const Votes& votes, double scale, uint64_t seed) {
+    const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
+    if (votes.shape(1) != targets.shape(1) || targets.shape(1) < 1)
+        throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
+    check(booleans, features, targets.shape(0), offsets, votes, scale);
+    new (self) SoftmaxPruner(planes_of(booleans), targets.shape(1), targets.data(), features.data(),
+                             own_literals, own_offsets, votes.data(), scale, seed);
+}
+
+void init_square(SquarePruner* self, const Booleans& booleans, const Literals& features,
+                 const Numbers& targets, const Literals& literals, const Offsets& offsets, const Votes& votes,
+                 double scale, uint64_t seed, const Signs& signs) {
+    const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
+    if (votes.shape(1) != 1 || signs.shape(0) % std::max<size_t>(1, 2 * booleans.shape(1)) != 0)
+        throw std::invalid_argument("SquarePruner: one vote for each clause, one sign for each literal");
+    check(booleans, features, targets.shape(0), offsets, votes, scale);
+    for (size_t j = 0; j < votes.shape(0); ++j)
+        if (std::abs(int64_t(votes(j, 0))) > SquarePruner::kMostVote)
+            throw std::invalid_argument("SquarePruner: a vote is beyond 127");
+    for (size_t i = 0; i < targets.shape(0); ++i)
+        if (!std::isfinite(targets(i))) throw std::invalid_argument("SquarePruner: a target is not finite");
+    const size_t n_signs = signs.shape(0) == 2 * booleans.shape(1) ? signs.shape(0) : 0;
+    for (size_t l = 0; l < n_signs; ++l)
+        if (signs(l) < -1 || signs(l) > 1) throw std::invalid_argument("SquarePruner: a sign is -1, 0 or 1");
+    new (self) SquarePruner(planes_of(booleans), targets.data(), features.data(), own_literals, own_offsets,
+                            votes.data(), scale, seed, {signs.data(), signs.data() + n_signs});
 }
 
 uint64_t sweep(Pruner& pruner, double price, const std::tuple<double, double, double, double, double>& size) {
@@ -99,9 +131,7 @@ void bind_pruner(nb::module_& m) {
         "Fewer literals per clause with the same outputs on these rows; returns literals and offsets.");
 
     // lock_self: as for the trainer.
-    nb::class_<Pruner>(m, "Pruner", "Coordinate descent on the loss on given rows plus the price of size.")
-        .def("__init__", &init, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a,
-             "scale"_a, "seed"_a)
+    nb::class_<Pruner>(m, "_Pruner", "Coordinate descent on the loss on given rows plus the price of size.")
         .def("sweep", &sweep, "price"_a, "size"_a, nb::lock_self(),
              "Visit all clauses once; size: cost of a clause, literal, Boolean in use, vote, doubling of a "
              "vote.")
@@ -116,4 +146,10 @@ void bind_pruner(nb::module_& m) {
                                        to_numpy(std::move(votes)));
             },
             nb::lock_self());
+    nb::class_<SoftmaxPruner, Pruner>(m, "Pruner", "The loss is the cross-entropy of shares of the classes.")
+        .def("__init__", &init, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a,
+             "scale"_a, "seed"_a);
+    nb::class_<SquarePruner, Pruner>(m, "SquarePruner", "The loss is half the squared error of a number.")
+        .def("__init__", &init_square, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a,
+             "votes"_a, "scale"_a, "seed"_a, "signs"_a);
 }

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "bits.hpp"
-#include "log_product.hpp"
 #include "pruner.hpp"
 
 namespace ethereal {
@@ -56,21 +55,6 @@ void Pruner::find_kept_off_rows(const Clause& clause) {
         for (size_t k = 0; k < n; ++k)
             for (uint64_t left = single & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
                 kept_off_[k].push_back(uint32_t(64 * w + ctz(left)));
-    }
-}
-
-// What votes add to the loss of each of these rows.
-void Pruner::find_losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign,
-                         std::vector<double>& losses) const {
-    const std::vector<Factor> changes = factors(votes, sign);
-    losses.resize(rows.size());
-    for (size_t k = 0; k < rows.size(); ++k) losses[k] = growth(rows[k], changes);
-    for (double& loss : losses) loss = quick_log(loss);
-    for (size_t k = 0; k < rows.size(); ++k) {
-        const float* targets = targets_.data() + rows[k] * stride_;
-        double wanted = 0;
-        for (const Factor& f : changes) wanted += double(targets[f.class_]) * votes[f.class_];
-        losses[k] -= scale_ * sign * wanted;
     }
 }
 
@@ -130,6 +114,7 @@ bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& siz
             const bool negated = clause.literals[k] >= n;
             const int32_t literal = negated ? n + other : other;
             if (std::binary_search(clause.literals.begin(), clause.literals.end(), literal)) continue;
+            if (!may_vote({literal}, clause.votes)) continue;
             double gain = price * ((uses_[size_t(b)] == 1 ? size.boolean : 0) -
                                    (uses_[size_t(other)] == 0 ? size.boolean : 0));
             const uint8_t* truth = feature.truth.data() + size_t(other - feature.begin) * feature.n_states;

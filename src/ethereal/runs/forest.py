@@ -96,7 +96,12 @@ def choose_shape(
 
 def per_halving(y: NDArray[Any]) -> float:
     """Return the accuracy that half the nodes may cost, which is what half the flash may cost our models."""
-    return Budget().for_rows(len(y), len(np.unique(y))).per_halving
+    return per_halving_of(len(y), len(np.unique(y)))
+
+
+def per_halving_of(n_rows: int, n_classes: int = 1) -> float:
+    """Return the same for so many rows and classes."""
+    return Budget().for_rows(n_rows, n_classes).per_halving
 
 
 def _smaller_forests(

@@ -12,7 +12,7 @@ from typing import Any
 from ethereal.base.options import flags_of, option
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainingOptions, UnknownOptions
-from ethereal.tuning.budget import Budget
+from ethereal.tuning.budget import FROM, Budget, Learner, check_learner
 
 QUICK_CLAUSES, QUICK_EPOCHS = 40, 15
 
@@ -24,6 +24,7 @@ class Extent:
     forest: bool = option(True, "Compare with a random forest, tuned to be small.", "--forest/--no-forest")
     paper: bool = option(False, "Also train vanilla and ETHEREAL with the paper's settings.", "--paper")
     quick: bool = option(False, "A first look: 40 clauses, 15 epochs.", "--quick")
+    learner: Learner = option(*FROM, kind=str)
     all_rows: bool = option(False, "Learn from all rows of a table of more than 200,000.", "--all-rows")
 
 
@@ -98,6 +99,7 @@ class Settings:
         from ethereal.chips.targets import find_core
         from ethereal.chips.toolchain import missing_tools
 
+        check_learner(self.extent.learner)
         core, lacking = find_core(self.budget.target).name, missing_tools()
         if self.budget.on_size:
             if lacking:

@@ -20,10 +20,9 @@ from numpy.typing import NDArray
 from ethereal.base.messages import progress
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
-from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.datasets.rows import Rows, columns_named
 from ethereal.model import Model
-from ethereal.runs import forest, sensor
+from ethereal.runs import forest, numbers, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.forest import ForestShape
 from ethereal.runs.options import Settings
@@ -39,7 +38,9 @@ from ethereal.runs.results import (
     LeftOut,
     Measured,
     Neighbour,
+    Origin,
     Pruned,
+    Scores,
     Unknown,
 )
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
@@ -50,8 +51,9 @@ from ethereal.train.options import TrainingOptions
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
-from ethereal.tuning.frontiers import Train, for_board, machines_for
+from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
 from ethereal.tuning.machines import committee
+from ethereal.tuning.sources import Way, alone, ways_of
 
 if TYPE_CHECKING:
     from ethereal.device import Measurement
@@ -76,15 +78,19 @@ class Plan:
     novelty: bool
     with_forest: bool
     quiet: bool
+    ways: tuple[Way, ...] = (Way("machine", "votes"),)  # to the model for the board
 
     @classmethod
     def of(cls, settings: Settings, rows: Rows, *, quiet: bool) -> Plan:
         """Return the plan for these rows. Parameters that no classifier takes are refused."""
-        training, front_end = settings.training.meeting(rows.X, rows.y), rows.front_end
-        training.classifier(0).set_params(front_end=front_end).check_parameters()
+        training, front_end = settings.training.meeting(rows.X, rows.strata), rows.front_end
         unknown, with_forest = settings.unknown, settings.extent.forest
-        novelty = unknown.novelty
-        return cls(training, settings.budget, front_end, unknown.wanted, novelty, with_forest, quiet)
+        if rows.is_number:
+            numbers.check(settings, training)
+        else:
+            training.classifier(0).set_params(front_end=front_end).check_parameters()
+        asked = training, settings.budget, front_end, unknown.wanted, unknown.novelty, with_forest, quiet
+        return cls(*asked, _ways(settings, is_windows=front_end is not None))
 
     def plain(self) -> EtherealClassifier:
         """Return the classifier's machine alone, which boards are pruned from."""
@@ -92,10 +98,23 @@ class Plan:
         return training.classifier(0).set_params(front_end=self.front_end)  # type: ignore[no-any-return]
 
 
+def _ways(settings: Settings, *, is_windows: bool) -> tuple[Way, ...]:
+    """Return the ways to the model for the board. A first look takes the usual one."""
+    learner, usual = settings.extent.learner, (Way("machine", "votes"),)
+    if is_windows:
+        if learner == "trees":
+            raise ValueError(
+                "learner is 'trees', but models of recordings come from machines. Give learner='machine'."
+            )
+        return usual
+    return usual if learner == "auto" and settings.extent.quick else ways_of(learner, ("votes", "unseen"))
+
+
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
     """Train the classifier, prune its machine, and grow the forest beside it."""
     with columns_named(rows.feature_names):  # one for all, so that a warning is shown once
-        _stage(folder, Learned, tell, lambda: _learn(folder, rows, plan))
+        work = numbers.learn if rows.is_number else _learn
+        _stage(folder, Learned, tell, lambda: work(folder, rows, plan))
         _stage(folder, Pruned, tell, lambda: _prune(folder, rows, plan))
         if plan.with_forest:
             _stage(folder, Forest, tell, lambda: _forest(folder, rows, plan))
@@ -133,6 +152,9 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
 
 
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
+    if rows.is_number:
+        finish = partial(_finished, folder, rows, plan)
+        return numbers.prune(folder, rows, plan, finish, load_model(folder, "machine"))
     begin, seed, machine = time.perf_counter(), plan.training.seed, load_model(folder, "machine")
     X, y, groups = rows.X_train, rows.y_train, rows.groups_train
     # Models of windows are large by their kernels, and several machines would use more of them.
@@ -146,19 +168,34 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
         )
 
     with progress("prune", 1.0, quiet=plan.quiet) as show:
-        if n_machines > 1:
+        if n_machines > 1 and any(way.source == "machine" for way in plan.ways):
             machine = train(X, y).with_feature_names(rows.feature_names)
-        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed,
+        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=plan.ways,
                            n_jobs=plan.training.jobs,
                            progress=lambda done, total: show(done / total, f"step {done} of {total}"),
                            )  # fmt: skip
         model, unknown = chosen.model.simplify().drop_unused_kernels(), None
         if plan.unknown is not None:
-            model, unknown = _calibrate(model, chosen.point.price, train, rows, plan.unknown, seed)
+            model, unknown = _calibrate(model, chosen, train, rows, plan.unknown, seed)
     if plan.novelty:
         model = model.with_seen(X, y, groups)
-    model.save(folder.path / "model.etm")
     answers = model.with_unknown(None).predict(rows.X_test)
+    found = scores(answers, rows.y_test, rows.groups_test)
+
+    def accuracy(one: Model) -> float:
+        return float((one.predict(rows.X_test) == rows.y_test).mean())
+
+    made = _finished(folder, rows, plan, model, found, chosen, accuracy, begin)
+    per_group, taught = sensor.per_group(model, rows), sensor.teaching(model, rows)
+    return replace(made, unknown=unknown, people=per_group, teaching=taught)
+
+
+def _finished(
+    folder: RunFolder, rows: Rows, plan: Plan, model: Model, found: Scores, chosen: BoardModel,
+    score: Callable[[Model], float], begin: float,
+) -> Pruned:  # fmt: skip
+    """Keep the model for the board and some of the others, and return what is known of them."""
+    model.save(folder.path / "model.etm")
     beside, curve = neighbours(chosen.curve, chosen.point), _spread(chosen.curve)
     (folder.path / "curve").mkdir(exist_ok=True)
     models = {str(i): point.model for i, point in enumerate(curve)}
@@ -167,15 +204,14 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     took = chosen.point.footprint
     bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
     return Pruned(
-        **vars(scores(answers, rows.y_test, rows.groups_test)),
-        unknown=unknown,
-        people=sensor.per_group(model, rows),
-        teaching=sensor.teaching(model, rows),
+        **vars(found),
         groups_are=rows.groups_are,
         seconds=time.perf_counter() - begin,
         expected=chosen.point.accuracy,
+        origin=str(chosen.way),
+        others=tuple(_origin(one) for one in chosen.others),
         held_out=chosen.held_out,
-        learned_from=len(y),
+        learned_from=len(rows.y_train),
         clauses=model.n_clauses,
         includes=model.n_includes,
         bounds={name: value for name, value in bounds.items() if np.isfinite(value)},
@@ -185,21 +221,27 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             name: Neighbour(one.right / one.rows, one.rows, one.more, one.error)
             for name, one in beside.items()
         },
-        curve=tuple(float((p.model.predict(rows.X_test) == rows.y_test).mean()) for p in curve),
+        curve=tuple(score(p.model) for p in curve),
     )
 
 
+def _origin(one: Nominee) -> Origin:
+    took = one.point.footprint or one.point.estimate
+    return Origin(str(one.way), one.point.accuracy, took.bytes, took.instructions)
+
+
 def _calibrate(
-    model: Model, price: float, train: Train, rows: Rows, wanted: Mapping[str, Any], seed: int
+    model: Model, chosen: BoardModel, train: Train, rows: Rows, wanted: Mapping[str, Any], seed: int
 ) -> tuple[Model, Unknown]:
     """Return the model that may answer "unknown", its margin, and how it does on test rows."""
     X, y = rows.X_train, rows.y_train
 
     def train_pruned(some: NDArray[np.intp], left_out: NDArray[np.intp]) -> Model:
-        machine = train(X[some], y[some])
-        known = left_out[np.isin(y[left_out], machine.classes)]
-        learned, others = (PruneRows.read(machine, X[part], y[part]) for part in (some, known))
-        return prune_at(machine, learned, others, "votes", price, seed)
+        known = left_out[np.isin(y[left_out], y[some])]
+        groups = None if rows.groups_train is None else rows.groups_train[some]
+        learned, others = (X[some], y[some]), (X[known], y[known])
+        made = chosen.way, partial(train, *learned), chosen.ground, chosen.point.price
+        return alone(learned, groups, *made, others, seed)
 
     made, calibration = calibrated(model, train_pruned, X, y, rows.groups_train, seed=seed, **wanted)
     there = made.output.codes(made.class_sums(rows.X_test)) < made.n_classes
@@ -219,6 +261,9 @@ def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
 def _forest(folder: RunFolder, rows: Rows, plan: Plan) -> Forest | LeftOut:
     done = folder.load(Learned), folder.load(Pruned)
     seconds = sum(stage.seconds for stage in done if stage is not None)
+    if rows.is_number:
+        with progress("trees", 6, quiet=plan.quiet) as show:
+            return numbers.grow(forest.of_features(rows), plan.training.seed, lambda n: show(n, ""))
     with progress("forest", forest.SIZES[-1], quiet=plan.quiet) as show:
         return forest.grow(
             forest.of_features(rows), plan.training.seed, seconds, lambda trees: show(trees, f"{trees} trees")
@@ -353,7 +398,7 @@ class _BoardStage:
     def _forests(self) -> tuple[ForestPoint, ...]:
         """Measure the forests, the largest first."""
         grown = self._folder.load(Forest, LeftOut)
-        if missing_tools(*_FOREST_TOOLS):
+        if missing_tools(*_FOREST_TOOLS) and not self._rows.is_number:
             self._left_out["the forest on the board"] = (
                 "emlearn is not installed. Install it with pip install 'ethereal-tm[study]'"
             )
@@ -361,19 +406,28 @@ class _BoardStage:
         if not isinstance(grown, Forest):
             return ()
         filled, points, most = forest.without_missing(forest.of_features(self._rows)), [], forest.SIZES[-1]
-        for one in reversed(grown.sizes):
+        rows_are_numbers = self._rows.is_number
+        for one in (*reversed(grown.sizes), *grown.boosted):
             kept = "forest" if one is grown.sizes[-1] else "plain_forest" if one.trees == most else None
+            if rows_are_numbers:
+                kept = None if not one.tuned else "forest" if one.rate is None else "boosted"
             measured = partial(self._forest_alone, one, grown.random_state, filled)
             took = self._measure(f"the forest of {ForestShape(one.trees, one.leaves)}", measured, kept)
             if took is not None:
                 size, instructions = took.flash_bytes, took.total_instructions
-                points.append(ForestPoint(size, one.accuracy, instructions, one.trees, one.leaves))
+                is_boosted = one.rate is not None
+                points.append(
+                    ForestPoint(size, one.accuracy, instructions, one.trees, one.leaves, is_boosted)
+                )
         return tuple(points)
 
     def _forest_alone(self, one: ForestScores, seed: int, filled: Rows) -> Measurement:
         from ethereal import device
         from ethereal.device.baselines import forest_program
 
+        if self._rows.is_number:
+            program = numbers.program_of(one, seed, filled, filled.X_test[: len(self._X)])
+            return device.measure_program(program, self._target)
         grown = forest.again(one, seed, filled, find_target(self._target).flash_bytes)
         program = forest_program(grown, filled.X_test[: len(self._X)])
         alone = device.measure_program(program, self._target)

@@ -23,8 +23,19 @@ class ClassScore:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Errors:
+    """How far numbers are from the true ones on test rows, in the unit of the label."""
+
+    mean: float  # absolute
+    interval: tuple[float, float] | None  # of the mean, None with too few groups
+    root_mean_square: float
+    half_width: float | None  # of the interval around an answer
+    inside: float | None  # share of the rows within it
+
+
+@dataclass(frozen=True, kw_only=True)
 class Scores:
-    """How good predictions are on test rows."""
+    """How good predictions are on test rows. Where they are numbers, accuracy is R2."""
 
     accuracy: float
     interval: tuple[float, float] | None  # None with too few groups
@@ -33,6 +44,7 @@ class Scores:
     classes: tuple[ClassScore, ...]
     rows: int
     groups: int | None  # how many, None where rows are not of groups
+    errors: Errors | None = None  # of numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +73,7 @@ class Neighbour:
 
     accuracy: float
     rows: int
-    more: int  # right answers more than the chosen model has, below 0 for fewer
+    more: int | float  # right answers more than the chosen model has, below 0 for fewer
     error: float  # standard error of the difference in accuracy
     flash_bytes: int | None = None
     instructions: float | None = None
@@ -80,6 +92,16 @@ class Unknown(Calibration):
     """The margin of a model that may answer "unknown", and what it does on test rows."""
 
     test: Answered
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What another source of models would have given, on held-out rows."""
+
+    name: str
+    accuracy: float
+    flash_bytes: int
+    instructions: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +124,8 @@ class Pruned(Scores):
     people: tuple[GroupScore, ...] = ()  # the weakest first
     teaching: dict[str, Any] | None = None  # note, columns and rows of the page's table
     groups_are: str = "groups"
+    origin: str = ""  # where the model comes from
+    others: tuple[Origin, ...] = ()  # of each other kind the best
 
     @property
     def form(self) -> dict[str, Any]:
@@ -118,6 +142,7 @@ class ForestScores(Scores):
     leaves: int | None  # of a tree at most
     nodes: int
     tuned: bool = False
+    rate: float | None = None  # of boosted trees
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +155,7 @@ class Forest(ForestScores):
     missing: int  # values that became medians
     seconds: float
     per_halving: float | None = None  # accuracy that half the nodes may cost
+    boosted: tuple[ForestScores, ...] = ()  # boosted trees, beside numbers
 
 
 @dataclass(frozen=True)
@@ -232,6 +258,7 @@ class ForestPoint(CurvePoint):
 
     trees: int
     leaves: int | None
+    boosted: bool = False
 
 
 @dataclass(frozen=True)
@@ -243,7 +270,9 @@ class Board:
     rows: int  # that were executed
     exported: str | None = None  # the layout of the C
     left_out: dict[str, str] = field(default_factory=dict)
-    measured: dict[str, Measured] = field(default_factory=dict)  # "model", "forest" and "plain_forest"
+    measured: dict[str, Measured] = field(
+        default_factory=dict
+    )  # "model", "forest", "plain_forest" and "boosted"
     curve: tuple[CurvePoint, ...] = ()
     forests: tuple[ForestPoint, ...] = ()
     neighbours: dict[str, Neighbour] = field(default_factory=dict)

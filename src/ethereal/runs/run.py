@@ -130,6 +130,8 @@ class Run:
         uses = {"report.html": "open it: the model runs in the page"}
         if self.board.exported is not None:
             uses["c/"] = "unsigned label = model_predict(features);"
+            if self.model.is_number:
+                uses["c/"] = "float number = model_value(features);"
             if self.model.front_end is not None:
                 uses["c/"] = "int label = model_push(sample);  /* or -1 */"
         uses["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
@@ -242,11 +244,11 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
         tell(line)
     rows, budget = sensor.choose_kernels(folder, rows, settings.budget, settings.training.seed, tell)
     plan = replace(plan, budget=budget, front_end=rows.front_end)
-    n_rows, n_classes = len(rows.y_train), len(np.unique(rows.y_train))
+    n_rows, n_classes = len(rows.y_train), 1 if rows.is_number else len(np.unique(rows.y_train))
     rule = budget.rule or (rows.front_end is None and budget.for_rows(n_rows, n_classes).rule)
     if rule:
         tell(f"bounds: {rule}")
-    if folder.result("learn") is None:
+    if folder.result("learn") is None and not rows.is_number:
         for line in duration.expected(rows, plan, n_all):
             tell(line)
             folder.log(line)
@@ -321,13 +323,19 @@ def _opening(rows: Rows) -> list[str]:
         empty = np.isnan(rows.X).mean() if rows.X.dtype.kind == "f" else 0.0
         missing = f", {100 * empty:.2g} % missing" if empty else ""
         rows_are = "rows"
-        what = f"{n_rows:,} rows, {rows.X.shape[-1]} features, {n_classes} classes{missing}"
+        of = _number_text(rows) if rows.is_number else f"{n_classes} classes"
+        what = f"{n_rows:,} rows, {rows.X.shape[-1]} features, {of}{missing}"
     else:
         front_end, rows_are = rows.front_end.front_end_, "windows"
         what = f"{n_rows:,} windows of {front_end.window} samples, axes {', '.join(front_end.axes)}"
         what = f"{what}, {n_classes} classes"
     learned = f"{n_rows - n_test:,} {rows_are} to learn from"
     return [f"{rows.name}: {what}", f"split: {learned}, {n_test:,} to test ({rows.how})"]
+
+
+def _number_text(rows: Rows) -> str:
+    name = f"{rows.label!r} is" if rows.label else "labels are"
+    return f"{name} a number from {rows.y.min():g} to {rows.y.max():g} (task=class learns classes)"
 
 
 def _add_paper(

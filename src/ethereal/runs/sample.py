@@ -47,5 +47,5 @@ def sampled(rows: Rows, seed: int, most: int = MOST_ROWS, least_of_class: int = 
     """Return all test rows, and the `chosen_rows` of the training rows."""
     if rows.test is None or np.count_nonzero(~rows.test) <= most:
         return rows
-    learn = np.flatnonzero(~rows.test)[chosen_rows(rows.y_train, most, seed, least_of_class)]
+    learn = np.flatnonzero(~rows.test)[chosen_rows(rows.strata[~rows.test], most, seed, least_of_class)]
     return rows.drawn(learn, np.flatnonzero(rows.test), rows.how)

@@ -62,6 +62,29 @@ def over_groups(right: NDArray[np.bool_], groups: NDArray[Any]) -> tuple[float, 
     return wilson(share, effective, float(t.ppf((1 + LEVEL) / 2, n_groups - 1)))
 
 
+def mean_interval(values: NDArray[np.float64], groups: NDArray[Any] | None) -> tuple[float, float] | None:
+    """Return both ends of an interval for a mean, over groups where there are some, None with too few.
+
+    >>> low, high = mean_interval(np.array([1.0, 2.0, 3.0] * 50), None)
+    >>> round(low, 2), round(high, 2)
+    (1.87, 2.13)
+    """
+    mean, n = float(values.mean()), len(values)
+    if n < 2:
+        return None
+    half = _Z * float(values.std(ddof=1)) / math.sqrt(n)
+    if groups is not None:
+        names, of = np.unique(groups, return_inverse=True)
+        if len(names) < LEAST_GROUPS:
+            return None
+        from scipy.stats import t
+
+        off = np.bincount(of, weights=values - mean)
+        variance = len(names) / (len(names) - 1) * float((off**2).sum()) / n**2
+        half = max(half, float(t.ppf((1 + LEVEL) / 2, len(names) - 1)) * math.sqrt(variance))
+    return max(0.0, mean - half), mean + half
+
+
 def scores(predicted: NDArray[Any], y: NDArray[Any], groups: NDArray[Any] | None = None) -> Scores:
     """Return accuracy, its interval, balanced accuracy, and recall and rows of each class.
 

@@ -10,8 +10,19 @@ from typing import TYPE_CHECKING
 
 from ethereal.base.checks import bytes_text, seconds_text
 from ethereal.chips.targets import find_target
+from ethereal.model import Number
 from ethereal.runs.forest import SIZES, ForestShape
-from ethereal.runs.results import ClassScore, Forest, LeftOut, Measured, Neighbour, Scores, Unknown
+from ethereal.runs.results import (
+    Board,
+    ClassScore,
+    Forest,
+    LeftOut,
+    Measured,
+    Neighbour,
+    Pruned,
+    Scores,
+    Unknown,
+)
 from ethereal.runs.scores import accuracy_note, accuracy_text, class_text, gap_remark, overlooked, weakest
 from ethereal.tuning.budget import FEW_ROWS, FLASH_OF_FEW
 
@@ -55,6 +66,8 @@ def table_of(run: Run) -> Table:
     measured = board.measured
     columns: list[str] = ["ethereal"]
     each: list[tuple[Scores, Measured | None]] = [(pruned, measured.get("model"))]
+    if pruned.errors is not None:
+        return numbers_table(run)
     if isinstance(forest, Forest):
         columns.append(f"forest, {ForestShape(forest.trees, forest.leaves)}")
         each.append((forest, measured.get("forest")))
@@ -70,6 +83,60 @@ def table_of(run: Run) -> Table:
     if "model" in measured:
         rows += [(name, *(_cell(m, text) for _, m in each)) for name, text in _costs(board.target).items()]
     return Table(tuple(columns), tuple(rows), tuple(_notes(run)))
+
+
+def numbers_table(run: Run) -> Table:
+    """Return the table of a run whose label is a number."""
+    pruned, measured, number = run.pruned, run.board.measured, run.model.output
+    assert isinstance(number, Number)
+    columns = ["ethereal"]
+    each: list[tuple[Scores, Measured | None]] = [(pruned, measured.get("model"))]
+    if isinstance(run.forest, Forest):
+        columns.append(f"forest, {run.forest.trees} trees")
+        each.append((run.forest, measured.get("forest")))
+        for one in (one for one in run.forest.boosted if one.tuned):
+            columns.append(f"boosted, {one.trees} trees")
+            each.append((one, measured.get("boosted")))
+    rows = [
+        ("R2", *(f"{one.accuracy:.3f}" for one, _ in each)),
+        ("mean error", *(_error_text(one, number) for one, _ in each)),
+    ]
+    if pruned.errors is not None and pruned.errors.half_width is not None:
+        rows.append(("90 % within", f"± {number.text(pruned.errors.half_width)}", *("" for _ in each[1:])))
+    if "model" in measured:
+        costs = _costs(run.board.target).items()
+        rows += [(name, *(_cell(took, text) for _, took in each)) for name, text in costs]
+    return Table(tuple(columns), tuple(rows), tuple(_notes_of_numbers(run)))
+
+
+def _error_text(one: Scores, number: Number) -> str:
+    assert one.errors is not None
+    mean, interval = one.errors.mean, one.errors.interval
+    text = f"{mean:.3g} {number.unit}".rstrip()
+    return text if interval is None else f"{text} ({interval[0]:.3g} to {interval[1]:.3g})"
+
+
+def _notes_of_numbers(run: Run) -> list[str]:
+    errors, board, rows_are = run.pruned.errors, run.board, run.facts.rows_are
+    assert errors is not None
+    notes = []
+    if errors.inside is not None:
+        notes.append(
+            f"The interval around an answer holds {_percent(errors.inside)} of the test {rows_are}. It was "
+            "chosen to hold 90 %."
+        )
+    brackets = "" if errors.interval is None else " In brackets is the 95 % confidence interval of the mean."
+    notes.append(
+        f"R2 is the share of the variance that is explained, on {run.pruned.rows:,} test {rows_are} "
+        f"({run.facts.how}). The mean error is the mean absolute error.{brackets}"
+    )
+    notes += _board_notes(board)
+    if isinstance(run.forest, Forest):
+        leaves = [one.leaves for one in (run.forest, *run.forest.boosted) if one.tuned]
+        notes.append(
+            f"Held-out training rows chose the trees and their leaves, {' and '.join(map(str, leaves))} at most."
+        )
+    return [*notes, *_left_out(board.left_out)]
 
 
 def _costs(target: str) -> dict[str, Callable[[Measured], str]]:
@@ -96,6 +163,7 @@ def _notes(run: Run) -> list[str]:
     notes = [f"Weakest class: {name}. {_percent(recall)} of its test {rows_are} are found."]
     if recall == 1:
         notes = [f"All test {rows_are} of every class are found."]
+    notes += origin_notes(pruned)
     if pruned.unknown is not None:
         notes.append(unknown_note(pruned.unknown))
     if not run.is_balanced:
@@ -104,16 +172,30 @@ def _notes(run: Run) -> list[str]:
     if apart is not None:
         notes.append(f"Warning: {apart}")
     notes.append(accuracy_note(pruned, f"test {rows_are}", run.facts.how, pruned.groups_are))
+    notes += _board_notes(board)
+    return [*notes, *_forest_notes(run.forest, board.measured), *_left_out(board.left_out)]
+
+
+def _board_notes(board: Board) -> list[str]:
+    """Return what the costs are of, or how to get them."""
     if "model" in board.measured:
         chip = find_target(board.target)
         counted = "" if chip.isa == "avr" else ", cycles by kind of instruction"
-        notes.append(
-            f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at "
-            f"{chip.clock_hz / 1e6:g} MHz{counted})."
-        )
-    elif board.exported is not None:
-        notes.append(NO_BOARD)
-    return [*notes, *_forest_notes(run.forest, board.measured), *_left_out(board.left_out)]
+        clock = f"{chip.clock_hz / 1e6:g} MHz{counted}"
+        return [f"Flash has all code. Time is an estimate for a {chip.name} ({chip.chip} at {clock})."]
+    return [] if board.exported is None else [NO_BOARD]
+
+
+def origin_notes(pruned: Pruned) -> list[str]:
+    """Return where the model comes from, and what other sources would have given, a line each."""
+    if not pruned.others:
+        return []
+    held_out = f"{_percent(pruned.expected)} on {pruned.held_out:,} held-out rows"
+    notes = [f"The model comes from {pruned.origin}: {held_out}."]
+    for one in pruned.others:
+        took = f"{bytes_text(one.flash_bytes)} and {one.instructions:,.0f} instructions"
+        notes.append(f"Instead, {one.name}: {_percent(one.accuracy)} there, in about {took}.")
+    return notes
 
 
 def _forest_notes(forest: Forest | LeftOut, measured: Mapping[str, Measured]) -> list[str]:
@@ -180,6 +262,10 @@ def beside(run: Run) -> dict[str, str]:
     texts = {}
     for name, one in run.board.neighbours.items():
         size, accuracy = bytes_text(one.flash_bytes or 0), f"{100 * one.accuracy:.1f} %"
+        if run.pruned.errors is not None:
+            gain = f"{one.more / one.rows:+.3f} ± {one.error:.3f} on {one.rows:,} held-out rows"
+            texts[f"{name}: flash={bound(one.flash_bytes or 0)}"] = f"{size}, R2 {one.accuracy:.3f}: {gain}"
+            continue
         is_useless = name == "larger" and one.more <= 0
         gain = f"not better on {one.rows:,} held-out rows" if is_useless else more_rows(one)
         texts[f"{name}: flash={bound(one.flash_bytes or 0)}"] = f"{size}, {accuracy}: {gain}"
@@ -202,6 +288,11 @@ def large_note(run: Run) -> str:
     if took is None or smaller is None or took.flash_bytes <= FLASH_OF_FEW or rows > FEW_ROWS:
         return ""
     points, error = 100 * -smaller.more / smaller.rows, 100 * smaller.error
+    if run.pruned.errors is not None:
+        points, error = points / 100, error / 100
+        costs = f"costs about {points:.3f} ± {error:.3f} of R2."
+        flash = f"flash={bound(smaller.flash_bytes or 0)}"
+        return f"{bytes_text(took.flash_bytes)} is large for {rows:,} rows. {flash} {costs}"
     return (
         f"{bytes_text(took.flash_bytes)} is large for {rows:,} rows. "
         f"flash={bound(smaller.flash_bytes or 0)} costs about {points:.1f} ± {error:.1f} points."

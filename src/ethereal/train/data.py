@@ -74,7 +74,7 @@ def read_training_data(
 
     With `reset` the classifier takes the number and names of features from `X`, else `X` must match them.
     """
-    X, names = _numbers(clf, X, reset=reset)
+    X, names = numbers_of(clf, X, reset=reset)
     matrices.refuse_odd_labels(y)
     if classes is not None:
         matrices.refuse_odd_labels(classes, "classes")
@@ -104,12 +104,12 @@ def read_training_data(
     return TrainingData(array, codes, labels, weights, per_class, {**names, **(categories or {})})
 
 
-def _numbers(clf: EtherealClassifier, X: Any, *, reset: bool) -> tuple[Any, Mapping[int, Sequence[str]]]:
+def numbers_of(clf: Any, X: Any, *, reset: bool) -> tuple[Any, Mapping[int, Sequence[str]]]:
     """Return rows as numbers, and the names of the values 0, 1, ... of features that are categories.
 
     Windows become their features. With `reset` the front end is fitted, and the categories are found anew.
     """
-    if clf.patch is not None:
+    if getattr(clf, "patch", None) is not None:
         return rows_of_cells(clf, X, reset=reset), {}
     if clf.front_end is not None:
         if reset:
@@ -143,7 +143,7 @@ def _class_weights(given: Any, labels: NDArray[Any], y: NDArray[Any]) -> NDArray
 def read_prediction_rows(clf: EtherealClassifier, X: Any) -> NDArray[Any]:
     """Check and return rows with the features of training."""
     check_is_fitted(clf, "classes_")
-    X, _ = _numbers(clf, X, reset=False)
+    X, _ = numbers_of(clf, X, reset=False)
     array: NDArray[Any] = validate_data(clf, X, reset=False, dtype="numeric", ensure_all_finite=False)
     if clf.booleanizer_ is None and clf.booleanizer is not None and array.dtype.kind == "f":
         array = np.where(np.isnan(array), 0, array)  # which is no more above a threshold than NaN is
@@ -218,14 +218,14 @@ def tunable(booleanizer: Any, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def fit_booleanizer(
-    clf: EtherealClassifier, data: TrainingData, learn: NDArray[np.intp] | None = None
+    clf: Any, data: TrainingData, learn: NDArray[np.intp] | None = None
 ) -> Booleanizer | None:
     """Fit thresholds on the rows to learn from, and look for missing values in all rows.
 
     The values of `categories` are numbers of names, and get a Boolean for each name.
     """
     wanted, array, categories = clf.booleanizer, data.array, data.categories
-    if clf.patch is not None:
+    if getattr(clf, "patch", None) is not None:
         return fit_cells(clf, array if learn is None else array[learn], is_boolean(array))
     names = getattr(clf, "feature_names_in_", None)
     if categories and wanted is None:
@@ -304,6 +304,11 @@ def check_classifier(given: Mapping[str, Any]) -> None:
     if fraction == 1:
         raise ValueError("validation_fraction is 1, which leaves no rows to train on. Take 0.1.")
     check_number("accuracy_tolerance", given["accuracy_tolerance"], 0.0, 1.0)
+    check_booleans(given)
+
+
+def check_booleans(given: Mapping[str, Any]) -> None:
+    """Refuse a `booleanizer` or a `front_end` that is not what it must be."""
     booleanizer = given["booleanizer"]
     if isinstance(booleanizer, numbers.Integral) and not isinstance(booleanizer, bool):
         check_integer("booleanizer", booleanizer, 2, _MILLION)

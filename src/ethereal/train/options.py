@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ethereal.base.options import option
@@ -11,9 +11,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ethereal.train.classifier import EtherealClassifier
+    from ethereal.train.regressor import EtherealRegressor
 
 
 # From how many classes on they share so many clauses, where none are asked for: lab/notes/performance.md.
+# Options that mean something to `EtherealRegressor`.
+_OF_NUMBERS = (
+    "clauses",
+    "s",
+    "epochs",
+    "bins",
+    "booleans",
+    "seed",
+    "jobs",
+    "missing",
+    "shorten",
+    "noise_clauses",
+    "refit",
+)
 _MANY_CLASSES, _SHARED_CLAUSES, _LEAST_OF_CLASS = 26, 15_000, 50
 
 
@@ -62,6 +77,27 @@ class TrainingOptions:
         if options.clauses is None and not options.paper and n_classes >= _MANY_CLASSES:
             options = replace(options, clauses=max(_LEAST_OF_CLASS, _SHARED_CLAUSES // n_classes))
         return options
+
+    def regressor(self) -> EtherealRegressor:
+        """Return the estimator of a number that the options ask for. Options of classes alone are refused."""
+        from ethereal.features.booleanizer import Booleanizer
+        from ethereal.train.regressor import EtherealRegressor
+
+        for each in fields(self):
+            if each.name not in _OF_NUMBERS and getattr(self, each.name) != each.default:
+                raise ValueError(
+                    f"{each.name}= is for classes, but the label is a number. Leave it out, or give task=class."
+                )
+        wanted = {"n_clauses": self.clauses, "epochs": self.epochs}
+        encoding: Any = self.booleans
+        bins: Any = "auto" if self.bins is None else self.bins
+        return EtherealRegressor(
+            **{name: value for name, value in wanted.items() if value is not None},  # type: ignore[arg-type]
+            s=self.s,
+            booleanizer=None if bins == 0 else Booleanizer(bins, encoding, missing=self.missing),
+            n_jobs=self.jobs,
+            random_state=self.seed,
+        )
 
     def classifier(self, verbose: int) -> EtherealClassifier:
         """Return the estimator that the options ask for."""
@@ -114,6 +150,16 @@ class UnknownOptions:
         """Check that one of them is given at most."""
         if self.unknown is not None and self.answered is not None:
             raise ValueError("unknown= and answered= are both given. Give one of them.")
+
+    def refuse_numbers(self) -> None:
+        """Refuse all of them, because a number is never unknown."""
+        for name, value in (
+            ("unknown", self.unknown),
+            ("answered", self.answered),
+            ("novelty", self.novelty),
+        ):
+            if value:
+                raise ValueError(f"{name}= is for classes, but the label is a number. Leave it out.")
 
     @property
     def wanted(self) -> dict[str, float | None] | None:

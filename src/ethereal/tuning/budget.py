@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ethereal.base.checks import check_integer, check_number, parse_bytes, parse_count, parse_seconds
 from ethereal.base.options import option
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
 PER_HALVING, PER_HALVING_OF_FEW = 0.0015, 0.002
 FEW_ROWS = 1100
 FLASH_OF_FEW, _CLASSES = 8192, 6
+# Where models come from, an option of searches and of runs: machines, boosted trees, or the better of both.
+Learner = Literal["auto", "machine", "trees"]
+LEARNERS: tuple[Learner, ...] = get_args(Learner)
+FROM = "auto", f"Where the model comes from: {', '.join(LEARNERS)}.", "--from"  # default, help and flag
 _TRIALS = 40  # when neither trials nor time are given
+
+
+def check_learner(learner: str) -> None:
+    """Refuse an unknown origin of models."""
+    if learner not in LEARNERS:
+        raise ValueError(f"learner is {learner!r}. It must be one of {', '.join(map(repr, LEARNERS))}.")
 
 
 def worth_of(accuracy: float, amount: float, per_halving: float = PER_HALVING) -> float:
@@ -211,6 +221,7 @@ class Search:
       Without both there are 40 trials. Trials go in batches of four.
     - `folds`: with 1 a fifth of the rows validates, with more there is cross-validation. The default is 3 up
       to 5000 rows, else 1.
+    - `learner`: where the model for use comes from. "auto" is the better of machines and of boosted trees.
     - `epochs`, `max_clauses`: epochs of each training, and most clauses per class to try.
     - `storage`, `study`: an Optuna storage URL or the path of an SQLite file, and the study's name there. An
       interrupted search continues. Without a storage nothing is kept. Without a name there is a study for
@@ -223,6 +234,7 @@ class Search:
     folds: int | None = option(None, "Folds, 1 for a fifth of the rows. Default 3 up to 5000 rows, else 1.")
     epochs: int = option(30, "Passes over the training rows.")
     max_clauses: int = option(300, "Most clauses per class to try.")
+    learner: Learner = option(*FROM, kind=str)
     storage: str | None = option(
         None, "SQLite file or Optuna URL. Default: beside the model. A search there continues."
     )
@@ -239,6 +251,7 @@ class Search:
             check_integer("trials", self.trials, 1, 10**6)
         if self.folds is not None:
             check_integer("folds", self.folds, 1, 100)
+        check_learner(self.learner)
         check_integer("epochs", self.epochs, 1, 10**6)
         check_integer("max_clauses", self.max_clauses, 4, 1_000_000)
         check_integer("random_state", self.random_state, 0, 2**31 - 1)

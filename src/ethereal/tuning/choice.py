@@ -65,7 +65,7 @@ def noise(a: PrunedModel, b: PrunedModel) -> float:
     """Return the standard error of the difference in accuracy of two models on the same held-out rows.
 
     >>> import numpy as np
-    >>> from ethereal.compress.curve import HeldOut
+    >>> from ethereal.compress.task import HeldOut
     >>> a, b = (PrunedModel(None, 0.5, None, held_out=HeldOut(np.array(r) > 0, None))
     ...         for r in ([1, 1, 0, 0], [1, 0, 0, 1]))
     >>> round(noise(a, b), 4)
@@ -390,8 +390,8 @@ class Neighbour:
 
     point: PrunedModel
     rows: int  # held-out rows, counted once per split
-    right: int  # of them
-    more: int  # right answers more than the chosen model has, below 0 for fewer
+    right: float  # of them. Of a number, the rows times R2.
+    more: float  # right answers more than the chosen model has, below 0 for fewer
     error: float  # standard error of the difference in accuracy
 
 
@@ -408,7 +408,7 @@ def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, N
     next_larger = min(larger, key=lambda p: p.estimate.bytes, default=None)
     for name, point in (("smaller", next_smaller), ("larger", next_larger)):
         if point is not None and point.held_out is not None and chosen.held_out is not None:
-            n, right = len(point.held_out.right), int(point.held_out.right.sum())
-            more = right - int(chosen.held_out.right.sum())
+            n, right = len(point.held_out.right), point.held_out.right.sum().item()
+            more = right - chosen.held_out.right.sum().item()
             beside[name] = Neighbour(point, n, right, more, noise(point, chosen))
     return beside

@@ -191,11 +191,15 @@ def executed(program: Program, rows: NDArray[Any], chip: Target,
     classes, expected, elf = run.classes, asked.expected, run.elf
     wrong = np.flatnonzero(classes != expected)
     if len(wrong):
-        names, first = program.model.classes.tolist(), wrong[0]
+        first, what = wrong[0], "sum" if program.number else "class"
+        given, wanted = (
+            int(codes[first]) if program.number else program.answer_names[codes[first]]
+            for codes in (classes, expected)
+        )
         raise Disagreement(
-            f"The program in layout {program.layout!r} on {chip.name} gives another class than the model on "
-            f"{len(wrong)} of {len(rows)} rows: {names[classes[first]]!r} instead of "
-            f"{names[expected[first]]!r} on the first of them. Train the model again with this version. "
+            f"The program in layout {program.layout!r} on {chip.name} gives another {what} than the model on "
+            f"{len(wrong)} of {len(rows)} rows: {given!r} instead of {wanted!r} on the first of them. "
+            "Train the model again with this version. "
             "If that does not help, please report it with the model file and the rows."
         )
     flash, ram = elf.code_bytes + elf.table_bytes, elf.ram_bytes + run.stack_bytes

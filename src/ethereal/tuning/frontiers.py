@@ -26,18 +26,16 @@ from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,
     Curve,
-    HeldOut,
     PruneRows,
     Teacher,
-    logits_per_vote,
-    prune_path,
     prune_path_like,
-    smaller_models,
 )
+from ethereal.compress.task import HeldOut, task_of, with_interval
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
-from ethereal.tuning.budget import FEW_ROWS, Budget, made_for
-from ethereal.tuning.choice import Choice, PrunedModel, equals_of, noise, within
+from ethereal.trees.grow import Ground
+from ethereal.tuning.budget import FEW_ROWS, Budget, Learner, check_learner, made_for
+from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, equals_of, noise, within
 from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
 from ethereal.tuning.machines import (
     VALIDATION,
@@ -49,9 +47,9 @@ from ethereal.tuning.machines import (
     Space,
     labelled,
     parts,
-    pruned,
 )
 from ethereal.tuning.pruning import check_teacher
+from ethereal.tuning.sources import Pupil, Way, ground_for, ways_of
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
 _SPLIT_SHARE = 0.2  # share of the rows that a split holds out
@@ -62,8 +60,8 @@ _FOLDS_OF_FEW = 5  # of few rows, each of which is held out once
 _COMMITTEE, _FEW_CELLS = 5, 250_000
 _LARGE, _TIMES = 2500, 6.5  # bytes of the estimate, and what a program takes against them
 Train = Callable[[Array, Array], Model]  # a machine from rows and labels
-Curves = Mapping[Teacher, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
-Tried = Mapping[Teacher, tuple[Curve[None], ...]]  # of each split's machines, no sizes
+Curves = Mapping[Way, Curve[Footprint]]  # of the machines of all rows, accuracies levelled
+Tried = Mapping[Way, tuple[Curve[None], ...]]  # of each split's machines, no sizes
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class FrontierPoint:
 
     budget: Budget
     point: PrunedModel
-    teacher: Teacher
+    way: Way
 
     @cached_property
     def model(self) -> Model:
@@ -119,36 +117,76 @@ class Frontier:
         noise of the validation rows, else the most accurate one.
         """
         take = measure or usable(self.X, budget.target, **budget.keywords)
-        nominees = []
-        for teacher, curve in self.curves.items():
-            points = curve.curve if cheapest else [replace(p, held_out=None) for p in curve.curve]
-            point = within(points, budget, take, self.setup.give_away)
-            nominees.append(FrontierPoint(budget, point, teacher))
-        inside = [f for f in nominees if f.fits]
-        if not inside:
-            return min(nominees, key=lambda f: f.excess)
 
-        def worth(one: FrontierPoint) -> float:
-            return budget.worth(one.accuracy, one.footprint)
+        def point_of(points: Sequence[PrunedModel]) -> PrunedModel:
+            points = points if cheapest else [replace(p, held_out=None) for p in points]
+            return within(points, budget, take, self.setup.give_away)
 
-        def cost(one: FrontierPoint) -> float:
-            return budget.cost(one.footprint)
+        best = nominated(self.curves, budget, point_of)[0]
+        return FrontierPoint(budget, best.point, best.way)
 
-        best = max(inside, key=worth)
-        good = equals_of(best, inside, worth, cost, lambda one, other: noise(one.point, other.point))
-        return min(good, key=cost)
+
+@dataclass(frozen=True)
+class Nominee:
+    """The model of one way for a budget."""
+
+    way: Way
+    point: PrunedModel
+    curve: tuple[PrunedModel, ...] = field(repr=False)  # that it was chosen from
+
+
+def nominated(curves: Curves, budget: Budget,
+              choose: Callable[[Sequence[PrunedModel]], PrunedModel]) -> list[Nominee]:  # fmt: skip
+    """Return the models that are chosen from the curves of all ways, the one to take first.
+
+    It is the cheapest of those that are worth as much as the best within the noise. Trees that stay trees are
+    chosen from together.
+    """
+    nominees, found = list[Nominee](), dict[Way, list[tuple[PrunedModel, Way]]]()
+    for way, curve in curves.items():
+        found.setdefault(way.family, []).extend((point, way) for point in curve.curve)
+    for family, points in found.items():
+        if family.leaves:
+            points = sorted(points, key=lambda pair: -pair[0].estimate.bytes)
+        way_of = {id(point.model): way for point, way in points}
+        chosen = choose([point for point, _ in points])
+        nominees.append(Nominee(way_of[id(chosen.model)], chosen, tuple(point for point, _ in points)))
+    fitting = [one for one in nominees if _excess(one, budget) <= 1]
+    if not fitting:
+        return sorted(nominees, key=lambda one: _excess(one, budget))
+
+    def worth(one: Nominee) -> float:
+        return budget.worth(one.point.accuracy, _took(one))
+
+    def cost(one: Nominee) -> float:
+        return budget.cost(_took(one))
+
+    best = max(fitting, key=worth)
+    good = equals_of(best, fitting, worth, cost, lambda one, other: noise(one.point, other.point))
+    first = min(good, key=cost)
+    return [first, *(one for one in nominees if one is not first)]
+
+
+def _took(one: Nominee) -> Footprint:
+    return one.point.footprint or one.point.estimate
+
+
+def _excess(one: Nominee, budget: Budget) -> float:
+    return math.inf if one.point.footprint is None else budget.excess(one.point.footprint)
 
 
 def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget] = (), *,
              splits: int | Sequence[Rows] = 1, teachers: Sequence[Teacher] = TEACHERS,
-             groups: ArrayLike | None = None, epochs: int = 30, booleanizer: Booleanizer | None = None,
-             sweeps: int = SWEEPS, n_jobs: int | None = None, random_state: int = 0) -> Frontier:  # fmt: skip
-    """Find the best models of one setup for any budget.
+             learner: Learner = "auto", groups: ArrayLike | None = None, epochs: int = 30,
+             booleanizer: Booleanizer | None = None, sweeps: int = SWEEPS, n_jobs: int | None = None,
+             random_state: int = 0) -> Frontier:  # fmt: skip
+    """Find the best models of one setup, and the best trees, for any budget.
 
     Per split, machines of several seeds learn from a part of the rows, are joined, and are pruned by every
-    teacher. The accuracies on the other rows are averaged over the splits at equal price, smoothed and
-    levelled. Then machines learn from all rows and are pruned in the same way. For each budget the best of
-    their models is chosen that keeps it, among all teachers. Few rows need several splits.
+    teacher. Boosted trees learn from the same rows. They are pruned too, or stay trees. The accuracies on the
+    other rows are averaged over the splits at equal price, smoothed and levelled. Then all learn from all
+    rows, in the same way. For each budget the best of their models is chosen that keeps it, among all sources
+    and teachers. Few rows need several splits.
 
     Parameters
     ----------
@@ -162,7 +200,9 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
         How often a random fifth of the rows is held out, or the numbers of the rows that each split holds
         out. With groups, each split holds out another fifth of them, so there are five splits at most.
     teachers
-        What pruning learns from, see `prune`.
+        What pruning of machines learns from, see `prune`.
+    learner
+        "machine", "trees", or "auto" for both.
     groups
         The person, recording or batch of each row. Whole groups are then held out.
     epochs
@@ -200,15 +240,16 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
         booleanizer = Space.of(rows, None, setup.n_clauses).booleanizer(setup)
 
     held_out = _held_out(labels, splits, groups, seed)
-    machines = Machines(setup, booleanizer, epochs, seed)
-    made = frontier_of(machines, rows, labels, held_out, teachers, sweeps, n_jobs)
+    check_learner(learner)
+    machines, ways = Machines(setup, booleanizer, epochs, seed), ways_of(learner, teachers)
+    made = frontier_of(machines, rows, labels, held_out, ways, sweeps, n_jobs, groups)
     return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
 
-def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence[Rows],
-                teachers: Sequence[Teacher] = TEACHERS, sweeps: int = SWEEPS,
-                n_jobs: int | None = None) -> Frontier:  # fmt: skip
-    """Return the frontier of machines of one setup, without a budget yet."""
+def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence[Rows], ways: Sequence[Way],
+                sweeps: int = SWEEPS, n_jobs: int | None = None,
+                groups: Array | None = None) -> Frontier:  # fmt: skip
+    """Return the frontier of machines of one setup, and of trees, without a budget yet."""
     everything, seed = (rows, labels), machines.seed
 
     def last() -> Model:
@@ -217,60 +258,69 @@ def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence
         # rows. The figures are in lab/notes/tuning.md.
         return machines.joined(everything, everything)
 
-    many: dict[str, Any] = {"sweeps": sweeps, "n_jobs": n_jobs}
-    curves, tried = curves_of(machines.joined, last, everything, splits, teachers, seed, **many)
+    many: dict[str, Any] = {"sweeps": sweeps, "n_jobs": n_jobs, "groups": groups}
+    many["ground"] = ground_for(ways, machines.reader(*everything), rows)
+    curves, tried = curves_of(machines.joined, last, everything, splits, ways, seed, **many)
     return Frontier(machines.setup, (), curves, tried, rows)
 
 
 def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], Model], everything: Labelled,
-              splits: Iterable[Rows], teachers: Sequence[Teacher], seed: int,
-              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS,
-              n_jobs: int | None = None) -> tuple[Curves, Tried]:  # fmt: skip
-    """Return the curves of the last model, with levelled accuracies of the splits, and those of the splits.
+              splits: Iterable[Rows], ways: Sequence[Way], seed: int,
+              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS, n_jobs: int | None = None, *,
+              groups: Array | None = None,
+              ground: Ground | None = None) -> tuple[Curves, Tried]:  # fmt: skip
+    """Return the curves of the last models, with levelled accuracies of the splits, and those of the splits.
 
-    `learn` makes a model from rows to learn from and rows that a split holds out, and `last` makes the one
-    that learned from `everything`. `step` is called when a model was made and when it was pruned.
+    `learn` makes a machine from rows to learn from and rows that a split holds out, and `last` makes the one
+    that learned from `everything`. `step` is called when a machine was made and when it was pruned. Trees and
+    the teacher "unseen" need the `ground` for the rows.
     """
     with Beside(count_threads(n_jobs)) as beside:
-        begun, scales = list[dict[Teacher, Callable[[], Curve[None]]]](), list[float]()
+        begun = list[dict[Way, Callable[[], Curve[None]]]]()
+        scales: dict[Way, list[Callable[[], float]]] = {way: [] for way in ways}
         unpriced: Callable[[Model], None] = beside.while_wanted(lambda _: None)
         wanted: Callable[[tuple[float, Model]], tuple[float, Model]] = beside.while_wanted(lambda one: one)
+        learns = any(way.source == "machine" for way in ways)
         for held_out in splits:
             some, rest = parts(*everything, held_out)
-            model = learn(some, rest)
+            model = learn(some, rest) if learns else None
             step()
-            known = np.isin(rest[1], model.classes)  # a class may be in the held-out groups alone
+            if model is None:
+                known = np.isin(rest[1], np.unique(some[1]))
+            else:  # a class may be in the held-out groups alone
+                known = task_of(model).known(model, rest[1])
             seen = rest[0][known], rest[1][known]
-            lessons = teachers if known.any() else ()
-            asked = model, some, seen
-            begun.append({t: beside.run(pruned, *asked, t, seed, unpriced, sweeps) for t in lessons})
-            if lessons:
-                scales.append(logits_per_vote(model, PruneRows.read(model, *seen)))
-        final = last()
-        given = PruneRows.read(final, *everything)
+            lessons = ways if known.any() else ()
+            of_some = None if groups is None else np.delete(groups, held_out)
+            pupil = Pupil(some, of_some, lessons, model, ground, seed, beside)
+            begun.append({way: beside.run(pupil.curve, way, seen, unpriced, sweeps) for way in lessons})
+            for way in lessons:
+                if not way.leaves:
+                    scales[way].append(beside.run(pupil.scale, way, seen))
+        final = Pupil(everything, groups, ways, last() if learns else None, ground, seed, beside)
 
-        def made(teacher: Teacher) -> list[tuple[float, Model]]:
-            smaller = smaller_models(final, given, _mean_scale(scales), teacher, seed, sweeps)
-            return [wanted(one) for one in smaller]
+        def made(way: Way) -> list[tuple[float, Model]]:
+            scale = _mean_scale([one() for one in scales[way]]) if scales[way] else 1.0
+            return [wanted(one) for one in final.smaller(way, scale, sweeps)]
 
         # The scale is known before the splits are pruned, so that all machines are pruned beside each other.
-        ahead = {teacher: beside.run(made, teacher) for teacher in teachers} if scales else {}
-        tried: dict[Teacher, tuple[Curve[None], ...]] = dict.fromkeys(teachers, ())
+        ahead = {way: beside.run(made, way) for way in ways} if any(begun) else {}
+        tried: dict[Way, tuple[Curve[None], ...]] = dict.fromkeys(ways, ())
         for descents in begun:
-            for teacher, curve in descents.items():
-                tried[teacher] += (curve(),)
+            for way, curve in descents.items():
+                tried[way] += (curve(),)
             step()
         cost = beside.while_wanted(estimate)
 
-        def down(teacher: Teacher) -> Curve[Footprint]:
-            if tried[teacher]:
-                like = mean_curve(tried[teacher])
-                return levelled(prune_path_like(final, given, like, cost, seed, made=ahead[teacher]()))
-            # too few rows to hold some out
-            return prune_path(final, given, given, teacher, cost, seed, seen=True, sweeps=sweeps)
+        def down(way: Way) -> Curve[Footprint]:
+            if tried[way]:
+                model, like = final.whole(way), mean_curve(tried[way], are_kept=way.leaves > 0)
+                given = PruneRows.read(model, *everything)
+                return levelled(prune_path_like(model, given, like, cost, seed, made=ahead[way]()))
+            return final.curve(way, everything, cost, sweeps, has_seen=True)  # too few rows to hold some out
 
-        curves = {teacher: beside.run(down, teacher) for teacher in teachers}
-        return {teacher: curve() for teacher, curve in curves.items()}, tried
+        curves = {way: beside.run(down, way) for way in ways}
+        return {way: curve() for way, curve in curves.items()}, tried
 
 
 def _held_out(y: Array, splits: int | Sequence[Rows], groups: Array | None, seed: int) -> Sequence[Rows]:
@@ -288,20 +338,23 @@ def _mean_scale(scales: Sequence[float]) -> float:
     return math.exp(np.mean([math.log(scale) for scale in scales]))
 
 
-def mean_curve(curves: Sequence[Curve[None]]) -> Curve[None]:
+def mean_curve(curves: Sequence[Curve[None]], *, are_kept: bool = False) -> Curve[None]:
     """Return one curve with the smoothed mean accuracy of several at each price.
 
-    Smoothing keeps a lucky point among forty from being chosen. The rows of all splits show the noise.
+    Smoothing keeps a lucky point among forty from being chosen. The rows of all splits show the noise. Trees
+    that are kept as they are, few and far apart, are smoothed less.
     """
     points = []
     for point in curves[0].curve:
         same = [point, *(other.at(point.price) for other in curves[1:])]
         seen = [p.held_out for p in same if p.held_out is not None]
-        record = HeldOut(np.concatenate([r.right for r in seen]), np.concatenate([r.loss for r in seen]))
-        points.append(replace(point, accuracy=float(np.mean([p.accuracy for p in same])), held_out=record))
+        mean = float(np.mean([p.accuracy for p in same]))
+        points.append(replace(point, accuracy=mean, held_out=HeldOut.joined(seen)))
     raw = [p.accuracy for p in points]
     near = math.ceil(_NEIGHBOURS * curves[0].sweeps / SWEEPS)  # the same prices, however fine the curve is
     around = [raw[max(0, i - near) : i + near + 1] for i in range(len(raw))]
+    if are_kept:
+        around = [raw[i - 1 : i + 2] if 0 < i < len(raw) - 1 else raw[i : i + 1] for i in range(len(raw))]
     smooth = tuple(replace(p, accuracy=float(np.mean(a))) for p, a in zip(points, around, strict=True))
     scale = _mean_scale([curve.scale for curve in curves])
     return Curve(smooth, scale, curves[0].teacher, sweeps=curves[0].sweeps)
@@ -320,7 +373,7 @@ def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
     if len(records) == len(held_out):
         mean = np.array([float(r.loss.mean()) for r in records])
         shift = (-_falling(-mean) - mean).astype(np.float32)
-        held_out = [HeldOut(r.right, r.loss + d) for r, d in zip(records, shift, strict=True)]
+        held_out = [replace(r, loss=r.loss + d) for r, d in zip(records, shift, strict=True)]
     points = zip(curve.curve, accuracy.tolist(), held_out, strict=True)
     return replace(curve, curve=tuple(replace(p, accuracy=min(a, p.known), held_out=h) for p, a, h in points))
 
@@ -355,15 +408,84 @@ def machines_for(n_rows: int, n_features: int) -> int:
 class BoardModel:
     """What `for_board` found."""
 
-    point: PrunedModel
-    curve: tuple[PrunedModel, ...]  # from the machine to the smallest model
+    nominees: tuple[Nominee, ...]  # the model of each way, the one that is taken first
     held_out: int  # rows that the accuracies come from, counted once per split
     budget: Budget = field(default_factory=Budget)
+    ground: Ground | None = field(default=None, repr=False)  # of trees
+
+    @property
+    def way(self) -> Way:
+        """Where the model comes from."""
+        return self.nominees[0].way
+
+    @property
+    def point(self) -> PrunedModel:
+        """The model as a point of its curve."""
+        return self.nominees[0].point
+
+    @property
+    def curve(self) -> tuple[PrunedModel, ...]:
+        """What it was chosen from, from large to small."""
+        return self.nominees[0].curve
+
+    @property
+    def others(self) -> list[Nominee]:
+        """The best model of each other kind, such as trees where a machine was taken."""
+        best = dict[str, Nominee]()
+        for one in self.nominees:
+            known = best.setdefault(one.way.kind, one)
+            if one is not self.nominees[0] and one.point.accuracy > known.point.accuracy:
+                best[one.way.kind] = one
+        return [one for kind, one in best.items() if kind != self.way.kind]
 
     @cached_property
     def model(self) -> Model:
         """The model for the board, with the record of what it was pruned for."""
-        return made_for(self.point.model, self.budget, self.point.footprint)
+        model = with_interval(self.point.model, self.point.held_out)
+        return made_for(model, self.budget, self.point.footprint)
+
+
+@dataclass(frozen=True)
+class BoardCurves:
+    """The curves of all ways to a model for a board, of which each budget takes another model."""
+
+    curves: Curves = field(repr=False)
+    held_out: int  # rows that the accuracies come from, counted once per split
+    machine: Model = field(repr=False)
+    X: Array = field(repr=False)  # rows to execute models on
+    ground: Ground | None = field(default=None, repr=False)  # of trees
+
+    def choose(self, budget: Budget, measure: Measure | None = None) -> BoardModel:
+        """Return the model for a budget. Without a `measure` it is compiled where a size is bounded."""
+        return BoardModel(tuple(self._nominees(budget, measure)), self.held_out, budget, self.ground)
+
+    def _nominees(self, budget: Budget, measure: Measure | None) -> list[Nominee]:
+        if budget.on_size:
+            take = measure or usable(self.X, budget.target, **budget.keywords)
+            refused = list[BudgetError]()
+
+            def make(points: Sequence[PrunedModel]) -> PrunedModel:
+                try:
+                    return Choice(points, budget, take).make()
+                except BudgetError as error:
+                    refused.append(error)
+                    return error.nearest
+
+            nominees = nominated(self.curves, budget, make)
+            if len(refused) == len(nominees):
+                raise refused[0]
+            return nominees
+        bound = budget.for_rows(len(self.X), self.machine.n_classes)
+
+        def knee(points: Sequence[PrunedModel]) -> PrunedModel:
+            if self.machine.front_end is not None:
+                # Most of its flash is that of its kernels, which the estimate knows.
+                return within(points, Budget(), None)
+            return within(points, bound, as_exported(points))
+
+        made = nominated(self.curves, bound if self.machine.front_end is None else Budget(), knee)
+        first, *others = made  # its flash is known to a compiler only
+        return [replace(first, point=replace(first.point, footprint=None)), *others]
 
 
 def as_exported(curve: Sequence[PrunedModel]) -> Measure:
@@ -392,16 +514,35 @@ def as_exported(curve: Sequence[PrunedModel]) -> Measure:
 
 
 def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budget | None = None,
-              groups: Array | None = None, seed: int = 0, n_jobs: int | None = None,
-              progress: Callable[[int, int], None] = lambda done, total: None) -> BoardModel:  # fmt: skip
+              progress: Callable[[int, int], None] = lambda done, total: None,
+              **how: Any) -> BoardModel:  # fmt: skip
     """Prune a machine that learned from all rows, with machines that `train` makes of some of them.
 
     Without a bound the knee of the curve is taken, and few rows have a bound of their own: see
-    `Budget.for_rows`. When no model keeps the bounds there is a BudgetError. Whole `groups` are held out. The
-    model does not depend on `n_jobs`. `progress` is told how many steps are done, and how many there are.
+    `Budget.for_rows`. When no model keeps the bounds there is a BudgetError. Further keywords are those of
+    `board_curves`. Of several `ways` the best for the bounds is taken.
     """
-    splits, budget = list(_splits(y, groups, seed)), budget or Budget()
-    total, done, held_out = 2 * len(splits) + 2, 0, 0
+    steps = 0
+
+    def show(done: int, total: int) -> None:
+        nonlocal steps
+        progress(done, steps := total)
+
+    chosen = board_curves(train, machine, X, y, progress=show, **how).choose(budget or Budget())
+    progress(steps, steps)
+    return chosen
+
+
+def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Array | None = None,
+                 seed: int = 0, n_jobs: int | None = None, ways: Sequence[Way] = (Way("machine", "votes"),),
+                 progress: Callable[[int, int], None] = lambda done, total: None) -> BoardCurves:  # fmt: skip
+    """Return the curves of all ways, from a machine that learned from all rows and others of some of them.
+
+    Whole `groups` are held out. The curves do not depend on `n_jobs`. `progress` is told how many steps are
+    done, and how many there are with the choice, which is the last one.
+    """
+    splits = list(_splits(task_of(machine).strata(y), groups, seed))
+    total, done = 2 * len(splits) + 2, 0
     progress(0, total)
 
     def step() -> None:
@@ -409,26 +550,15 @@ def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budge
         progress(done := done + 1, total)
 
     def learn(some: Labelled, rest: Labelled) -> Model:
-        nonlocal held_out
-        model = train(*some)
-        held_out += int(np.isin(rest[1], model.classes).sum())
-        return model
+        return train(*some)
 
-    curves, _ = curves_of(learn, lambda: machine, (X, y), splits, ("votes",), seed, step, n_jobs=n_jobs)
-    curve = curves["votes"].curve
+    ground = ground_for(ways, machine, X)
+    parts_of: dict[str, Any] = {"n_jobs": n_jobs, "groups": groups, "ground": ground}
+    curves, tried = curves_of(learn, lambda: machine, (X, y), splits, ways, seed, step, **parts_of)
+    records = [curve.curve[0].held_out for curve in tried[ways[0]]]
     progress(total - 1, total)
-    point = _chosen(curve, budget, X, machine)
-    progress(total, total)
-    return BoardModel(point, curve, held_out, budget)
-
-
-def _chosen(curve: Sequence[PrunedModel], budget: Budget, X: Array, machine: Model) -> PrunedModel:
-    if budget.on_size:
-        return Choice(curve, budget, usable(X, budget.target, **budget.keywords)).make()
-    if machine.front_end is not None:  # most of its flash is that of its kernels, which the estimate knows
-        return replace(within(curve, Budget(), None), footprint=None)
-    point = within(curve, budget.for_rows(len(X), machine.n_classes), as_exported(curve))
-    return replace(point, footprint=None)  # which only a compiler knows
+    held_out = sum(len(record.right) for record in records if record is not None)
+    return BoardCurves(curves, held_out, machine, X, ground)
 
 
 def _splits(y: Array, groups: Array | None, seed: int) -> Iterator[Rows]:

@@ -35,7 +35,8 @@ EXCLUDE_EVERY = (0, 1, 3, 10)  # 0: never, a vanilla machine
 LITERAL_BUDGETS = (0, 4, 8, 16, 32)  # 0: no bound
 MACHINES = (1, 2, 4)  # joined to a committee before pruning
 GIVE_AWAY = (0.0, 0.003, 0.01, 0.02)  # accuracy, for a smaller model
-CHOICES = (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, TEACHERS, GIVE_AWAY)
+LESSONS: tuple[Teacher, ...] = TEACHERS[:3]  # of trials. Answers to unseen rows are for the model for use.
+CHOICES = (BINS, EXCLUDE_EVERY, LITERAL_BUDGETS, MACHINES, LESSONS, GIVE_AWAY)
 _FEW_VALUES = 16  # features with at most so many values are a group of their own
 Array = NDArray[Any]
 Rows = NDArray[np.intp]  # numbers of rows
@@ -123,7 +124,7 @@ class Space:
         most = one_of("literal_budget", LITERAL_BUDGETS) or None
         s = round(trial.suggest_float("s", 2.0, 20.0, log=True), 2)
         T = max(1, round(margin * math.sqrt(pairs)))
-        machines, teacher = one_of("machines", MACHINES), one_of("teacher", TEACHERS)
+        machines, teacher = one_of("machines", MACHINES), one_of("teacher", LESSONS)
         give_away, n = one_of("give_away", GIVE_AWAY), len(self.front_ends)
         kernels = one_of("kernels", range(n)) if n > 1 else 0
         return Setup(bins, encodings, 2 * pairs, T, s, every, most, machines, teacher, give_away, kernels)
@@ -213,6 +214,21 @@ class Machines:
             front_end=None if front_end is None else WindowFeatures.from_front_end(front_end),
             random_state=self.seed, n_jobs=1,  # trials run side by side instead
         )  # fmt: skip
+
+    def reader(self, X: Array, y: Array) -> Model:
+        """Return a model without clauses that reads rows as these machines do."""
+        classes, booleanizer = np.unique(y), self.booleanizer
+        front_end, names = self.front_end, None
+        if booleanizer is not None:
+            values = X if front_end is None else front_end.transform(X)
+            known = clone(booleanizer).fit(values).feature_map_.with_categories(self.categories)
+            names = None if front_end is None else front_end.names
+            booleanizer = Booleanizer.from_feature_map(known, names)
+        n = X.shape[-1] if booleanizer is None else booleanizer.feature_map_.n_booleans
+        votes = np.zeros((0, len(classes)), dtype=np.int32)
+        return Model(
+            [], [0], votes, n_booleans=n, classes=classes, booleanizer=booleanizer, front_end=front_end
+        )
 
     def joined(self, train: Labelled, held_out: Labelled) -> Model:
         """Return the joined model of all machines. The held-out rows choose the epochs."""

@@ -11,9 +11,12 @@ from numpy.typing import ArrayLike
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import TEACHERS, Curve, PruneRows, Teacher, prune_path, prune_path_like
+from ethereal.compress.task import with_interval
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model, checks
+from ethereal.model.needs import NotSupported
 from ethereal.model.simplify import without_other_groups
+from ethereal.trees.unseen import with_unseen
 from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, on_device
@@ -25,7 +28,7 @@ class Pruning(Curve[Footprint]):
     """What `prune` found: the chosen model, and the curve from the given model to the smallest."""
 
     model: Model
-    accuracy: float  # on held-out rows
+    accuracy: float  # on held-out rows. Where the answer is a number, it is R2.
     footprint: Footprint
     kernels: FrontEnd | None = None  # that the descent began with, None for all that the model has
 
@@ -67,7 +70,9 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         What the pruned model learns from. "votes" takes the labels and the model's own votes. "blends" adds
         the model's votes on as many rows again, each with a tenth of its features from another row. It is
         better if the device meets other people or places than the rows do. "labels" takes the labels alone,
-        which is often better for large machines and worse for small ones.
+        which is often better for large machines and worse for small ones. "unseen" takes the labels and the
+        answers of a forest and boosted trees, each of which learned from four fifths of the rows and answers
+        the others.
     like
         Result of an earlier `prune` for a machine that was trained the same way on part of the rows. Its
         teacher, its kernels and its accuracies at equal price are taken, and nothing is held out here. So the
@@ -115,6 +120,12 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         held_out = PruneRows.read(model, *validation, "validation[0]", "validation[1]")
     elif like is None:
         rows, held_out = rows.split(seed)
+    if (teacher if like is None else like.teacher) == "unseen":
+        if model.is_number:
+            raise NotSupported(
+                "teacher is 'unseen', which knows classes, but the answer of the model is a number. Take 'votes'."
+            )
+        rows = with_unseen(model, rows, seed)
     if measure is None:
         executed = on_device(held_out.raw, budget.target, **budget.keywords) if budget.on_size else None
         measure = executed or estimate
@@ -132,7 +143,10 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
     chosen = choice.make()
     assert chosen.footprint is not None
-    last = replace(chosen, model=made_for(chosen.model, budget, chosen.footprint))
+    # The model has learned from rows that nothing was given beside, so its own interval is the least one.
+    least = (getattr(model.output, "half_width", None) or 0.0) if validation is None else 0.0
+    smaller = with_interval(chosen.model, chosen.held_out, least)
+    last = replace(chosen, model=made_for(smaller, budget, chosen.footprint))
     given, *measured = (last if point is chosen else point for point in choice.curve)
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
@@ -150,7 +164,7 @@ def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | No
     front_end = model.simplify().drop_unused_kernels().front_end
     if front_end is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
-    seen = rows.raw, rows.codes, rows.groups
+    seen = rows.raw, rows.task.strata(rows.codes), rows.groups
     path = drop_groups(front_end, *seen, target=budget.target, by_flash=True, seed=seed)
     return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]
 

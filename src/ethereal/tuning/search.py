@@ -27,15 +27,17 @@ from ethereal import cluster
 from ethereal.base import splits
 from ethereal.base.checks import DoesNotFit
 from ethereal.base.options import refuse, split_kwargs
+from ethereal.compress.curve import TEACHERS
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.model import Model
-from ethereal.tuning.budget import Budget, Search, made_for
+from ethereal.tuning.budget import Budget, Learner, Search, made_for
 from ethereal.tuning.choice import PrunedModel, equals_of, within
 from ethereal.tuning.footprint import Footprint, estimate, usable
 from ethereal.tuning.frontiers import frontier_of
 from ethereal.tuning.kernels import Kept, KernelChoice, bounded, candidates, drop_groups
 from ethereal.tuning.machines import (
     CHOICES,
+    LESSONS,
     VALIDATION,
     Array,
     Machines,
@@ -48,6 +50,7 @@ from ethereal.tuning.machines import (
     parts,
     pruned,
 )
+from ethereal.tuning.sources import Way, ways_of
 from ethereal.tuning.storage import STUDY, Result, Storage, Trial
 
 _LOOK_AFTER = 0.25  # share of the epochs after which a hopeless trial is stopped
@@ -101,6 +104,8 @@ class Task:
     X_check: Array  # rows for `finish` that the search does not see, perhaps none
     y_check: Array
     categories: Mapping[int, Sequence[str]] = field(default_factory=dict)  # names of columns of texts
+    groups: Array | None = None  # the person, recording or batch of each row
+    learner: Learner = "auto"  # of the model for use
 
     def machines(self, setup: Setup) -> Machines:
         """Return how the machines of a setup learn."""
@@ -170,9 +175,12 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     that were set aside, beyond the noise.
     """
     task = task.of(setup)
-    models = frontier_of(task.machines(setup), task.X, task.y, task.folds, n_jobs=n_jobs)
+    # Models of windows are large by their kernels, and trees would ask for all of them.
+    learner, teachers = (task.learner, TEACHERS) if not task.space.front_ends else ("machine", LESSONS)
+    ways, groups = ways_of(learner, teachers), task.groups
+    models = frontier_of(task.machines(setup), task.X, task.y, task.folds, ways, n_jobs=n_jobs, groups=groups)
     measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
-    unsized = models.tried[setup.teacher][0].curve
+    unsized = models.tried[Way("machine", setup.teacher)][0].curve
     tried = [PrunedModel(p.model, p.accuracy, estimate(p.model), held_out=p.held_out) for p in unsized]
     trial = within(tried, task.budget, measure, setup.give_away)
     final, check = models.choose(task.budget), None
@@ -457,8 +465,8 @@ def task_of(given: tuple[Array, Array, Array | None], space_of: Callable[[Array,
     (rows, labels), (X_check, y_check) = parts(rows, labels, aside)
     groups = None if groups is None else np.delete(groups, aside)
     held_out, space = splits.folds(labels, n_folds, VALIDATION, seed, groups), space_of(rows, labels, groups)
-    more = categories or {}
-    return Task(rows, labels, held_out, space, budget, search.epochs, seed, X_check, y_check, more)
+    more = categories or {}, groups, search.learner
+    return Task(rows, labels, held_out, space, budget, search.epochs, seed, X_check, y_check, *more)
 
 
 def _fingerprint(task: Task) -> dict[str, str]:

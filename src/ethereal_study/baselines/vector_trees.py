@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.tree import DecisionTreeRegressor
 
 from ethereal.device.program import CProgram, on_rows
 from ethereal.export.c99.ctext import Tables
@@ -33,12 +32,10 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.packing import evenly
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
-from ethereal.model.calibration import softmax
+from ethereal.trees.grow import Shape, boosted, votes_per_logit
 from ethereal_study.baselines.base import best_rate
 
 _MOST_ROWS = 12_000  # that trees are grown on
-_LEAST_IN_LEAF = 5  # rows
-_HEAVIEST = 31  # vote of a leaf. More did not answer better, and takes wider sums.
 
 
 @dataclass(frozen=True)
@@ -73,10 +70,20 @@ def train_vector_trees(X: ArrayLike, y: ArrayLike, n_trees: int, depth: int, see
     rows, labels = rows[some], labels[some]
 
     def fitted(some_rows: NDArray[Any], of: NDArray[Any], rate: float) -> VectorTrees:
-        trees = _boosted(some_rows, of, n_trees, depth, rate, seed)
-        return VectorTrees(_model(trees, some_rows, np.unique(of)), trees, rate)
+        return vector_trees_of(some_rows, of, Shape(n_trees, rate=rate, depth=depth), seed)
 
     return fitted(rows, labels, best_rate(fitted, rows, labels, seed))
+
+
+def vector_trees_of(rows: NDArray[Any], labels: NDArray[Any], shape: Shape, seed: int) -> VectorTrees:
+    """Fit trees of a shape. Votes are scaled to whole numbers."""
+    classes = np.unique(labels)
+    grown = boosted(rows, (labels[:, None] == classes).astype(np.float64), shape, seed)
+    if not grown:
+        raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
+    scale = votes_per_logit(grown)
+    trees = [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in grown]
+    return VectorTrees(_model(trees, rows, classes), trees, shape.rate)
 
 
 def vector_trees(estimator: VectorTrees, X: ArrayLike) -> CProgram:
@@ -108,31 +115,6 @@ def _nested(
     sides = [_nested(tree, votes, tests, t, int(child)) for child in below]
     asked = Asked("test", tests[int(tree.feature[node]), float(t[node])])
     return Block(share, np.zeros_like(votes[node]), [If(asked, sides[0], sides[1], 1.0)])
-
-
-def _boosted(
-    rows: NDArray[Any], labels: NDArray[Any], n_trees: int, depth: int, rate: float, seed: int
-) -> list[tuple[Any, NDArray[np.int64]]]:
-    """Return trees with the votes of their nodes, nodes x classes, scaled to whole numbers."""
-    wanted = (labels[:, None] == np.unique(labels)).astype(np.float64)
-    sums = np.zeros_like(wanted)
-    grown = []
-    for i in range(n_trees):
-        shares = softmax(sums)
-        tree = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=_LEAST_IN_LEAF, random_state=seed + i)
-        leaf = tree.fit(rows, wanted - shares).apply(rows)
-        if tree.tree_.node_count == 1:  # nothing is left to learn
-            break
-        steps, curves = (np.zeros((tree.tree_.node_count, wanted.shape[1])) for _ in range(2))
-        np.add.at(steps, leaf, wanted - shares)
-        np.add.at(curves, leaf, shares * (1 - shares))
-        values = rate * steps / (curves + 1.0)  # a step of Newton's method, shrunk where rows are few
-        sums += values[leaf]
-        grown.append((tree.tree_, values))
-    if not grown:
-        raise ValueError(f"No tree can split the {len(rows)} rows. Give more rows, or rows that differ.")
-    scale = _HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in grown))
-    return [(tree, np.rint(scale * values).astype(np.int64)) for tree, values in grown]
 
 
 def _model(trees: list[tuple[Any, NDArray[np.int64]]], rows: NDArray[Any], classes: NDArray[Any]) -> Model:

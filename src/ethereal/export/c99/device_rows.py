@@ -418,7 +418,12 @@ class Cells:
 
 
 def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
-    """Return the class of every different row, or None if that takes more than `most_bytes`."""
+    """Return the class of every different row, or None if that takes more than `most_bytes`.
+
+    There is none for a number, which has more answers than a few bits hold.
+    """
+    if slots.model.output.kind == "number":
+        return None
     n_states = [slot.n_states for slot in slots.slots]
     n_cells = math.prod(n_states)
     class_bits = max(1, (slots.model.output.n_answers - 1).bit_length())

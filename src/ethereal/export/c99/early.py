@@ -22,6 +22,7 @@ from ethereal.export.c99.layouts.straight.tree import Builder, make_fields, move
 from ethereal.features.packing import evenly
 from ethereal.model import Model
 from ethereal.model.engine import input_matrix
+from ethereal.model.needs import NotSupported
 from ethereal.model.output import checks_of, leads
 
 _MOST_ROWS = 20_000
@@ -63,6 +64,8 @@ def answering_early(model: Model, X: ArrayLike | None, loss: float = 0.001, *, i
     check_number("loss", loss, 1e-6, 0.5)
     if model.early:
         raise ValueError("The model has early answers already. Use the model that they were added to.")
+    if model.is_number:
+        raise NotSupported("A number has no early answers, because it needs the votes of all clauses.")
     if model.output.kind != "classes":
         raise ValueError(
             "The model may answer unknown, for which it looks at all votes. Early answers are for models "

@@ -5,6 +5,7 @@ The text is made of templates, which are filled with tables, names and parts.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ from ethereal.export.c99.device_rows import (
 from ethereal.export.c99.layouts import REGISTRY, CLayout, Costs, Plan, find_layout, row_bytes
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.parts.learn import Learn
-from ethereal.export.c99.parts.part import Draft, Part
+from ethereal.export.c99.parts.number import Number
+from ethereal.export.c99.parts.part import Draft, Part, sections
 from ethereal.export.names import check_identifier
 from ethereal.export.options import ExportOptions
 from ethereal.features.rounding import places_of, to_float32
@@ -49,6 +51,7 @@ _USUAL = {
     "input_note": ", one byte each, 0 or 1",
     "nan_note": "",
     "sliced_argmax": "et_sliced_argmax(et_sums, classes);",
+    "told": "class sums",
     "tasks_note": "Functions keep nothing between calls, so they may be called from several tasks at once.",
     "winner": "",
     "memory": (
@@ -98,6 +101,27 @@ class Program:
         return next((part.learning for part in self.parts if isinstance(part, Learn)), None)
 
     @property
+    def number(self) -> Number | None:
+        """How its answer is a number, None if it is a class."""
+        return next((part for part in self.parts if isinstance(part, Number)), None)
+
+    def project_texts(self, values: dict[str, str]) -> dict[str, str]:
+        """Return what templates of projects say of a class or of a number, by the names of their sections."""
+        texts = self.number.values(self) if self.number else {}
+        for name in itertools.dropwhile(lambda name: name != "use", sections(self._answer_part)):
+            texts[name] = self.answer_texts(values | texts, **{name: name})[name].rstrip("\n")
+        return texts
+
+    @property
+    def _answer_part(self) -> str:
+        return "classes" if self.number is None else "number"
+
+    def answer_texts(self, values: dict[str, str], **which: str) -> dict[str, str]:
+        """Return sections of the texts for the kind of answer, a class or a number, filled with values."""
+        texts = sections(self._answer_part)
+        return {key: filled(texts[section], values) for key, section in which.items()}
+
+    @property
     def about(self) -> str:
         """What the program is, a line per sentence."""
         small = self.slots.model
@@ -111,7 +135,7 @@ class Program:
     @property
     def class_names(self) -> list[str]:
         """Names of all classes, those that the board is yet to learn included."""
-        known = [str(label) for label in self.model.classes.tolist()]
+        known = [] if self.number else [str(label) for label in self.model.classes.tolist()]
         return known + [name for part in self.parts for name in part.classes()]
 
     @property
@@ -152,7 +176,9 @@ class Program:
 
     @property
     def predict_function(self) -> str:
-        """The function from features to classes, of one row or of several."""
+        """The function from features to the class or the sum of votes, or to the classes of several rows."""
+        if self.number:
+            return f"{self.name}_sum"
         return f"{self.name}_predict{'' if self.c_layout.rows_per_call == 1 else '_batch'}"
 
     @property
@@ -289,13 +315,19 @@ def _files(program: Program) -> dict[str, str]:
     layout_folder = f"c99/layouts/{layout.name}"
     side = layout_folder if layout.rows_per_call > 1 else "c99/templates"
     values |= {piece: fill(f"{piece}.c", values, side).strip() for piece in ("predict", "batch")}
-    values |= {piece: fill(f"{piece}.h", values) if has_rows else "" for piece in ("row", "two_steps")}
+    values["row"] = fill("row.h", values) if has_rows else ""
+    values["two_steps"] = ""
+    values |= program.answer_texts(values, count="count", interface="interface")
+    values |= program.answer_texts(values, two_steps="two steps") if has_rows else {}
+    how = "functions" if has_rows else "functions of straight code"
+    values |= {key: text.rstrip() for key, text in program.answer_texts(values, functions=how).items()}
     flash, is_single = read("c99/runtime/flash.h"), program.options.single_header
     values["flash"] = flash.strip() if is_single else '#include "ethereal_flash.h"'
     header = fill("model.h", values)
     row = f"typedef {name}_row et_row;\n" if has_rows else ""
     # Straight code that does not learn has no loop over classes.
-    classes = f"#define ET_CLASSES {name.upper()}_CLASSES\n" if layout.has_tables or layout.learns else ""
+    n_classes = "1u" if program.number else f"{name.upper()}_CLASSES"
+    classes = f"#define ET_CLASSES {n_classes}\n" if layout.has_tables or layout.learns else ""
     arranged = tables.render().replace("@name@", name)  # the same tables serve a program of another name
     body = f"typedef {name}_input et_input;\n{row}\n{classes}{arranged}"
     functions = fill("model.c", values, "c99/templates" if has_rows else layout_folder) + of_parts("source")
@@ -353,7 +385,9 @@ def _one_header(name: str, header: str, body: str) -> str:
     head, rest = header.split("#ifdef __cplusplus\nextern", 1)
     declarations = rest.split("#endif\n", 1)[1].split("#ifdef __cplusplus", 1)[0]
     declarations = re.sub(
-        r"(?m)^(?=(unsigned|void|int|size_t|const \w+ \*) ?\w+\()", "static inline ", declarations
+        r"(?m)^(?=(unsigned|void|int|int32_t|float|size_t|const \w+ \*) ?\w+\()",
+        "static inline ",
+        declarations,
     )
     return f"{head}{declarations}\n{body}\n#endif\n"
 

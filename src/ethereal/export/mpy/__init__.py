@@ -29,6 +29,7 @@ from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.engine import features_of
+from ethereal.model.output import Number
 from ethereal.model.simplify import drop_unused_kernels
 
 Code = Literal["plain", "viper"]
@@ -163,7 +164,7 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
     >>> "class Model:" in runtime("viper")
     True
     """
-    pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model)
+    pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model) + ["number"] * _is_number(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
         return _joined(pieces)
@@ -172,12 +173,17 @@ def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
 
 def self_test(model: Model | None = None) -> str:
     """Return the source of the module that runs golden rows."""
-    pieces = ["check", "check_answers" if _may_be_unknown(model) else "check_many"]
+    many = "check_answers" if _may_be_unknown(model) else "check_many"
+    pieces = ["check", "check_numbers" if _is_number(model) else many]
     return _joined(pieces + ["check_windows"] * (model is not None and model.front_end is not None))
 
 
 def _may_be_unknown(model: Model | None) -> bool:
     return model is not None and model.output.kind == "unknown"
+
+
+def _is_number(model: Model | None) -> bool:
+    return model is not None and model.is_number
 
 
 def _joined(pieces: list[str]) -> str:
@@ -192,11 +198,11 @@ def _joined(pieces: list[str]) -> str:
 def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
     """Return the source of a module that holds runtime and tables."""
     about = [
-        f"# {model.n_classes} classes, {model.n_clauses} clauses, {model.n_includes} includes.",
+        f"# {_summary(model)}, {model.n_clauses} clauses, {model.n_includes} includes.",
         *(f"# row[{f}]: {dumps(name)}" for f, name in enumerate(model.input_names)),
         "# The tables are described in README.md.",
     ]
-    calls = ["predict", "predict_many", "class_sums"]
+    calls = ["predict", "predict_many", "class_sums"] + ["value_of"] * model.is_number
     if model.front_end is not None:
         calls += ["push", "window", "features", "reset"]
     names = [f"{name} = model.{name}" for name in calls]
@@ -224,8 +230,13 @@ def golden_file(model: Model, tables: bytes, rows: NDArray[Any]) -> bytes:
     """Return golden rows with class sums as the self-test reads them, with the checksum of the tables."""
     sums = model.class_sums(rows)
     head = struct.pack("<4s4sH", b"ETG1", tables[4:8], len(rows))
-    return head + b"".join(
-        row.tobytes() + votes.astype("<i4").tobytes() for row, votes in zip(rows, sums, strict=True)
+    numbers = model.output.answers(sums).astype("<f4").tobytes() if model.is_number else b""
+    return (
+        head
+        + b"".join(
+            row.tobytes() + votes.astype("<i4").tobytes() for row, votes in zip(rows, sums, strict=True)
+        )
+        + numbers
     )
 
 
@@ -256,13 +267,16 @@ def _package(*files: str) -> str:
 
 
 def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) -> str:
-    labels, front_end = model.classes.tolist(), model.front_end
+    front_end, output = model.front_end, model.output
     facts = {
+        **(_OF_NUMBERS if isinstance(output, Number) else _OF_CLASSES),
+        "more": read("mpy/runtime/NUMBER.md") if isinstance(output, Number) else "",
+        "summary": _summary(model)
+        if isinstance(output, Number)
+        else f"{model.n_classes} classes ({_labels(model)})",
         "name": name,
         "code": code,
         "bytes": str(n_bytes),
-        "classes": str(model.n_classes),
-        "labels": ", ".join(code_span(repr(label)) for label in labels),
         "clauses": str(model.n_clauses),
         "includes": str(model.n_includes),
         "kind": "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers",
@@ -271,10 +285,44 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
     }
     if front_end is not None:
         rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
-        more = {"axes": ", ".join(map(code_span, front_end.axes)), "rate": rate}
+        more = facts | {"axes": ", ".join(map(code_span, front_end.axes)), "rate": rate}
         more |= {"name": name, "hop": str(front_end.hop), "window": str(front_end.window)}
         facts["windows"] = filled(read("mpy/runtime/WINDOWS.md"), more)
     return filled(read("mpy/runtime/README.md") + (read("mpy/runtime/LEARN.md") if learns else ""), facts)
+
+
+# What the README says of answers.
+_OF_CLASSES = {
+    "one": "label of one row",
+    "sums": "votes per class",
+    "many": "labels of many rows, many times faster per row",
+    "push": "label = ",
+    "pushed": "None, or a label once",
+    "windowed": "label of",
+}
+_OF_NUMBERS = {
+    "one": "number of one row",
+    "sums": "a list with the sum of its votes",
+    "many": "numbers of many rows",
+    "push": "value = ",
+    "pushed": "None, or a number once",
+    "windowed": "number of",
+}
+
+
+def _labels(model: Model) -> str:
+    return ", ".join(code_span(repr(label)) for label in model.classes.tolist())
+
+
+def _summary(model: Model) -> str:
+    """Return what the answer is, in words and on one line."""
+    output = model.output
+    if not isinstance(output, Number):
+        return f"{model.n_classes} classes"
+    name, unit = (
+        text and before + dumps(text) for before, text in ((", ", output.name), (" in ", output.unit))
+    )
+    return f"A number{name}{unit}"
 
 
 def golden_rows(

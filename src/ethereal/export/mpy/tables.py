@@ -5,6 +5,7 @@ docs/codes.md describes the bytes.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -16,8 +17,8 @@ from ethereal.features.front_end import FrontEnd, sines
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.codes import redress
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.output import ClassesOrUnknown, Number
 
 Floats = Literal["float64", "float32", "float30"]
 Layout = Literal["auto", "redress"]
@@ -25,7 +26,7 @@ Layout = Literal["auto", "redress"]
 _STONE = 255  # every such position holds the literal that is always true
 _PRIME = 2147483629
 # Positions of literals fit 16 bits.
-SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ANSWERS, front_ends=WINDOWS)
+SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ALL_ANSWERS, front_ends=WINDOWS)
 _INSTEAD = "Use fewer bins, or leave the layout out."
 _WORDS = replace(SUPPORTS, consumer="MicroPython with the layout redress", n_booleans=1 << 13,
                  instead=_INSTEAD, front_ends=frozenset({None}))  # fmt: skip
@@ -73,7 +74,8 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
     sizes = model.n_classes, model.n_features, model.n_booleans, n_thresholds, 30 + len(head)
     body = struct.pack("<BBHHIIII", flags, kind, levels, *sizes) + head + clauses
     body += b"" if model.front_end is None else _record(model.front_end)
-    body += _unknown(model)
+    body += _unknown(model) + _number(model)
+    magic = b"N" + magic[1:] if model.is_number else magic  # so that a runtime for classes refuses it
     return magic + struct.pack("<I", checksum(body)) + body
 
 
@@ -86,6 +88,9 @@ def checksum(body: bytes) -> int:
 
 
 def _labels(model: Model) -> tuple[int, bytes]:
+    if model.is_number:
+        text = model.output.columns[0].encode()[:255]
+        return 0, bytes([len(text)]) + text
     kind = {"i": 1, "u": 1, "f": 2, "b": 3}.get(model.classes.dtype.kind, 0)
     result = b""
     for label in model.classes.tolist():
@@ -102,6 +107,15 @@ def _unknown(model: Model) -> bytes:
         return b""
     text = str(output.unknown).encode()[:255]
     return text + struct.pack("<BI", len(text), output.margin)
+
+
+def _number(model: Model) -> bytes:
+    """Return scale, offset and half of the interval, which is NaN if it is unknown."""
+    output = model.output
+    if not isinstance(output, Number):
+        return b""
+    half = math.nan if output.half_width is None else output.half_width
+    return struct.pack("<fff", output.scale, output.offset, half)
 
 
 def _record(front_end: FrontEnd) -> bytes:
@@ -153,7 +167,7 @@ def _clauses(model: Model) -> bytes:
             for c, weight in votes:
                 if not -(2**15) <= weight < 2**15:
                     raise ValueError(
-                        f"Clause {members[0]} has weight {weight} for class {model.classes.tolist()[c]!r}. "
+                        f"Clause {members[0]} has weight {weight} for class {model.output.columns[c]!r}. "
                         "MicroPython tables hold 16 bits. Use smaller weights."
                     )
             data += packed_votes(dict(votes))
@@ -169,7 +183,10 @@ def packed_votes(votes: Mapping[int, int]) -> bytes:
 
 def _words(model: Model) -> bytes:
     """Return the clauses in the paper's words."""
-    words, counts = redress.words(model.with_unknown(None), most=redress.BOARD_WORDS)
+    words, counts = redress.words(
+        Model.of(model.clauses, classes=np.arange(model.n_classes)),  # whatever they answer
+        most=redress.BOARD_WORDS,
+    )
     return struct.pack(f"<{len(counts)}I", *counts.tolist()) + words.astype("<u2").tobytes()
 
 

@@ -181,7 +181,7 @@ def values_of(program: Program) -> dict[str, str]:
         golden += "\n" + more["golden"] if more["golden"] else ""
         tests += "\n" + more["test"].rstrip() if more["test"] else ""
         values |= more
-    return values | {
+    values |= {
         "about": program.about,
         "about_line": " ".join(program.about.split()),
         "class_list": _numbered(program.answer_names),
@@ -202,6 +202,11 @@ def values_of(program: Program) -> dict[str, str]:
         "model_files": f"`{name}.h`" + ("" if is_single else f", `{name}.c`"),
         "runtime_files": "".join(f"| `{file}` | {note} |\n" for file in runtime),
     }
+    if program.number:
+        values["sums"] = wrap(list(map(str, sums[:, 0].tolist())))
+        values["value_bits"] = program.number.value_bits(sums)
+    values |= program.project_texts(values)
+    return values | program.answer_texts(values, expected="expected", comparison="comparison")
 
 
 def _numbered(texts: Sequence[str]) -> str:

@@ -48,7 +48,7 @@ function frame(figure, { title, xLabel, yLabel, xs, ys, logX = false }) {
 }
 
 // series: [{name, points: [[x, y]], marks: [[x, y]], chosen: [x, y]}]
-function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false, xUnit = "bytes", ring = null }) {
+function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = false, logX = false, xUnit = "bytes", yUnit = " %", ring = null }) {
   const all = [...series.flatMap(s => [...s.points, ...(s.marks || [])]), ...(ring ? [ring] : [])];
   if (!all.length) { figure.append(`${title}: nothing was recorded.`); return; }
   const f = frame(figure, { title, xLabel, yLabel, xs: all.map(p => p[0]), ys: all.map(p => p[1]), logX });
@@ -59,7 +59,7 @@ function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = fal
       fill: "none", stroke: colour, "stroke-width": 2, "stroke-dasharray": DASHES[i % DASHES.length],
     }), s.name));
     for (const p of dots ? s.points : [])
-      f.root.append(titled(svg("circle", { cx: f.X(p[0]), cy: f.Y(p[1]), r: 4, fill: colour }), `${s.name}: ${short(p[0])} ${xUnit}, ${short(p[1])} %`));
+      f.root.append(titled(svg("circle", { cx: f.X(p[0]), cy: f.Y(p[1]), r: 4, fill: colour }), `${s.name}: ${short(p[0])} ${xUnit}, ${short(p[1])}${yUnit}`));
     for (const m of s.marks || [])
       f.root.append(titled(svg("path", { d: `M${f.X(m[0]) - 3} ${f.Y(m[1]) - 3}l6 6m0-6l-6 6`, stroke: colour, fill: "none" }),
         `${markName} after epoch ${m[0]}: ${short(m[1])}`));
@@ -70,13 +70,25 @@ function lineChart(figure, { title, xLabel, yLabel, series, markName, dots = fal
     svg("line", { x1: 0, x2: 26, y1: 5, y2: 5, stroke: COLOURS[i % COLOURS.length], "stroke-width": 3, "stroke-dasharray": DASHES[i % DASHES.length] })]);
   if (ring) {
     const place = { cx: f.X(ring[0]), cy: f.Y(ring[1]), r: 9, class: "ring" };
-    f.root.append(titled(svg("circle", place), `this model: ${short(ring[0])} ${xUnit}, ${short(ring[1])} %`));
+    f.root.append(titled(svg("circle", place), `this model: ${short(ring[0])} ${xUnit}, ${short(ring[1])}${yUnit}`));
     entries.push(["this model", "0 0 26 13", svg("circle", { cx: 13, cy: 6.5, r: 5, class: "ring" })]);
   }
   const legend = legendOf(entries);
   const caption = document.createElement("figcaption");
   caption.textContent = title + (series.some(s => (s.marks || []).length) ? ` Crosses: ${markName}.` : "") + (series.some(s => s.chosen) ? " Circle: the epoch that was kept." : "");
   figure.append(legend, caption);
+}
+
+// points: [[x, y]], lines: [{from: [x, y], to: [x, y], dashed}]
+function scatterChart(figure, { title, xLabel, yLabel, points, lines }) {
+  const ends = lines.flatMap(l => [l.from, l.to]), all = [...points, ...ends];
+  const f = frame(figure, { title, xLabel, yLabel, xs: all.map(p => p[0]), ys: all.map(p => p[1]) });
+  for (const p of points) f.root.append(titled(svg("circle", { cx: f.X(p[0]).toFixed(1), cy: f.Y(p[1]).toFixed(1), r: 2.5, fill: COLOURS[0], "fill-opacity": 0.5 }), `${short(p[0])}, ${short(p[1])}`));
+  for (const l of lines)
+    f.root.append(svg("line", { x1: f.X(l.from[0]), y1: f.Y(l.from[1]), x2: f.X(l.to[0]), y2: f.Y(l.to[1]), stroke: COLOURS[1], "stroke-width": 1.5, "stroke-dasharray": l.dashed ? "6 4" : "" }));
+  const caption = document.createElement("figcaption");
+  caption.textContent = title;
+  figure.append(caption);
 }
 
 // Lines of samples, with levels of an axis and spans of time marked. lines: [{name, bold, points}]

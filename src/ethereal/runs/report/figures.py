@@ -13,6 +13,7 @@ from ethereal.runs.report.page import SUPPORTS, confusion_counts
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from numpy.typing import NDArray
 
     from ethereal.runs.report.page import Report
 
@@ -46,9 +47,10 @@ def training(history: Mapping[str, Sequence[Mapping[str, Any]]], chosen: Mapping
 
 
 def against(
-    series: Mapping[str, Sequence[tuple[float, float]]], cost: str, this: tuple[float, float] | None = None
-) -> Figure:
-    """Draw the accuracy on test rows against what models take, a line for each kind of model.
+    series: Mapping[str, Sequence[tuple[float, float]]], cost: str, this: tuple[float, float] | None = None,
+    score: str = "accuracy",
+) -> Figure:  # fmt: skip
+    """Draw accuracy or R2 on test rows against what models take, a line for each kind of model.
 
     A ring marks the model of the run.
     """
@@ -66,9 +68,9 @@ def against(
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
         axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_xlabel(cost)
-        axes.set_ylabel("accuracy on test rows [%]")
+        axes.set_ylabel("accuracy on test rows [%]" if score == "accuracy" else f"{score} on test rows")
         axes.legend(fontsize=8)
-        figure.suptitle(f"Accuracy against {cost}")
+        figure.suptitle(f"{score[0].upper()}{score[1:]} against {cost}")
     return figure
 
 
@@ -99,13 +101,38 @@ def confusion(counts: Sequence[Sequence[int]], labels: Sequence[object]) -> Figu
 def of_report(report: Report) -> Iterator[tuple[str, Figure]]:
     """Yield all plots of a run with their file names."""
     SUPPORTS.check(report.model.needs)
+    if report.model.is_number:
+        yield "errors", errors(report.y_test, report.model.predict(report.X_test))
+    else:
+        yield "confusion", _confusion_of(report)
+    if report.history:
+        yield "training", training(report.history, report.chosen)
+    score = "R2" if report.model.is_number else "accuracy"
+    if any(report.sizes.values()):
+        yield "size", against(report.sizes, "bytes of flash", report.this.get("sizes"), score)
+    if any(report.speeds.values()):
+        yield (
+            "speed",
+            against(report.speeds, "instructions of an average row", report.this.get("speeds"), score),
+        )
+
+
+def _confusion_of(report: Report) -> Figure:
     predicted = report.model.output.codes(report.model.class_sums(report.X_test))
     codes = class_codes(report.y_test, report.model.classes)
     counts = confusion_counts(codes, predicted, report.model.n_classes, report.model.output.n_answers)
-    yield "confusion", confusion(counts, report.model.classes.tolist())
-    if report.history:
-        yield "training", training(report.history, report.chosen)
-    if any(report.sizes.values()):
-        yield "size", against(report.sizes, "bytes of flash", report.this.get("sizes"))
-    if any(report.speeds.values()):
-        yield "speed", against(report.speeds, "instructions of an average row", report.this.get("speeds"))
+    return confusion(counts, report.model.classes.tolist())
+
+
+def errors(true: NDArray[Any], predicted: NDArray[Any]) -> Figure:
+    """Draw predicted numbers against true ones, and a line where both are equal."""
+    with style():
+        figure = new_figure(5.0, 4.6)
+        axes = figure.subplots()
+        ends = [min(true.min(), predicted.min()), max(true.max(), predicted.max())]
+        axes.plot(true, predicted, ".", color=DARK, ms=4, alpha=0.6)
+        axes.plot(ends, ends, color=LIGHT)
+        axes.set_xlabel("true")
+        axes.set_ylabel("predicted")
+        figure.suptitle("Predicted against true: test rows")
+    return figure

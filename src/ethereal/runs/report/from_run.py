@@ -29,17 +29,18 @@ def report_of(run: Run, rows: Rows, more: Mapping[str, Any]) -> Report:
     Options are named as on the command line.
     """
     pruned, facts, model, table = run.pruned, run.facts, run.model, run.table
+    times = 100.0 if pruned.errors is None else 1.0  # per cent, or R2
     notes = [*table.notes, *beside_notes(run)]  # which a terminal shows below the files
     return Report(
         title=rows.name,
-        subtitle=_subtitle(rows, len(pruned.classes)),
+        subtitle=_subtitle(rows, "a number" if rows.is_number else f"{len(pruned.classes)} classes"),
         model=model,
         X_test=features_of(model, rows.X_test),
         y_test=rows.y_test,
         command=f"{facts.command}, {facts.date}",
         table={**asdict(table), "notes": [with_flags(note, FLAGS) for note in notes]},
-        sizes=_against(run.board, lambda one: one.flash_bytes),
-        speeds=_against(run.board, lambda one: one.instructions),
+        sizes=_against(run.board, lambda one: one.flash_bytes, times),
+        speeds=_against(run.board, lambda one: one.instructions, times),
         this=_this(run),
         unknown=_unknown(pruned.unknown),
         kernels=cost_table(run.board.kernels),
@@ -54,14 +55,17 @@ def report_of(run: Run, rows: Rows, more: Mapping[str, Any]) -> Report:
 
 
 def _against(
-    board: Board, cost: Callable[[CurvePoint], float | None]
+    board: Board, cost: Callable[[CurvePoint], float | None], times: float
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return accuracy in per cent against a cost of our models and of the forests, where it is known."""
+    """Return accuracy, so many times, against a cost of our models and of the trees, where it is known."""
     best = max((one.accuracy for one in board.curve), default=0.0)
+    boosted = [one for one in board.forests if one.boosted]
     shown = [one for one in board.curve if one.accuracy > best - _FAR_BELOW]
-    series: dict[str, Sequence[CurvePoint]] = {"ethereal, pruned": shown, "forest": board.forests}
+    series: dict[str, Sequence[CurvePoint]] = {"ethereal, pruned": shown}
+    series["forest"] = [one for one in board.forests if not one.boosted]
+    series["boosted trees"] = boosted
     by_model = {
-        name: sorted((x, 100 * one.accuracy) for one in models if (x := cost(one)) is not None)
+        name: sorted((x, times * one.accuracy) for one in models if (x := cost(one)) is not None)
         for name, models in series.items()
     }
     return {name: points for name, points in by_model.items() if points}
@@ -69,7 +73,8 @@ def _against(
 
 def _this(run: Run) -> dict[str, tuple[float, float]]:
     """Return flash and instructions of the model of the run, each beside its accuracy in per cent."""
-    took, accuracy = run.board.measured.get("model"), 100 * run.pruned.accuracy
+    times = 100 if run.pruned.errors is None else 1
+    took, accuracy = run.board.measured.get("model"), times * run.pruned.accuracy
     if took is None:
         return {}
     return {"sizes": (took.flash_bytes, accuracy), "speeds": (took.total_instructions, accuracy)}
@@ -97,12 +102,12 @@ def _people(pruned: Pruned) -> dict[str, Any] | None:
     }
 
 
-def _subtitle(rows: Rows, n_classes: int) -> str:
+def _subtitle(rows: Rows, answer: str) -> str:
     """Return how many rows or windows there are, of what."""
     kind, columns = ("rows", "features") if rows.front_end is None else ("windows", "axes")
     return (
         f"{len(rows.X_train):,} training {kind}, {len(rows.X_test):,} test {kind} ({rows.how}), "
-        f"{rows.X_train.shape[-1]} {columns}, {n_classes} classes"
+        f"{rows.X_train.shape[-1]} {columns}, {answer}"
     )
 
 
@@ -115,6 +120,10 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
         in_c = "unsigned label = model_predict(features);"
         in_arduino = "Serial.println(model_class_name(model_predict(features)));"
         in_python = "label = model.predict(features)\nlabels = model.predict_many(rows)"
+        if rows.is_number:
+            in_c = "float number = model_value(features);"
+            in_arduino = "Serial.println(model_value(features));"
+            in_python = "number = model.value(features)"
     else:
         front_end = rows.front_end.front_end_
         reads = f"windows x {front_end.window} samples x {len(front_end.axes)} axes"

@@ -13,7 +13,9 @@ const signed = w => (w > 0 ? "+" : "−") + Math.abs(w);
 const className = c => c < data.model.classes.length ? String(data.model.classes[c]) : "unknown";
 // A label that is a number could be read as a figure, so it is called a class.
 const classText = c => /^[+-]?[0-9.]+$/.test(className(c)) ? `class ${className(c)}` : className(c);
-const votesText = (c, w) => `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
+const classVotesText = (c, w) => `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
+const votesText = data.number ? NUMBER.votesText : classVotesText;
+const scoreName = data.number ? NUMBER.scoreName : "accuracy, %";
 function tableOf(columns, rows) {
   const table = make("table"), head = make("tr");
   columns.forEach((name, i) => head.append(make("th", name, i ? { class: "number", scope: "col" } : { scope: "col" })));
@@ -81,7 +83,7 @@ function showTraining() {
 
 function showSize() {
   if (!data.sizes.length) { $("size").hidden = true; return; }
-  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `Accuracy on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: "accuracy, %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
+  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `${data.number ? "R2" : "Accuracy"} on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: scoreName, yUnit: data.number ? NUMBER.scoreUnit : " %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
   draw("size-chart", "sizes", "flash, all code included", "bytes of flash");
   if (data.speeds.length) draw("speed-chart", "speeds", "instructions of an average row, executed", "instructions");
 }
@@ -157,7 +159,7 @@ function showExplorer() {
       (!text || m.rules[j].toLowerCase().includes(text)));
     const key = { weight: j => -weight(j), fires: j => -m.fires[j], length, clause: j => j }[order];
     found.sort((a, b) => key(a) - key(b) || a - b);
-    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. A rule votes when all its conditions hold. The class with the most votes wins.`;
+    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. ${data.number ? "A rule adds its amount when all its conditions hold." : "A rule votes when all its conditions hold. The class with the most votes wins."}`;
     $("clause-rows").replaceChildren(...found.slice(0, shown).map(j => make("tr", "", { "data-clause": j }, make("td", String(j), { class: "number" }), votesCell(j),
       make("td", `${(100 * m.fires[j] / m.fires_of).toFixed(1)} %`, { class: "number", title: `${m.fires[j]} of ${m.fires_of} test rows` }), make("td", String(length(j)), { class: "number" }), make("td", m.rules[j], { class: "rule" }))));
     $("clause-more").hidden = found.length <= shown;
@@ -172,6 +174,7 @@ function showExplorer() {
 // ---- live model ----
 let x = data.start.slice();
 function showVotes() {
+  if (data.number) { showNumber(); return; }
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
   const start = data.image_shape ? " (of an empty picture)" : " (of the middle values of all features)";
@@ -323,7 +326,7 @@ function showLive() {
     fill();
   }
   const choice = $("row-choice");
-  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)"}`, { value: i })));
+  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", data.number ? NUMBER.rowName(r, i) : `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)"}`, { value: i })));
   const take = values => { x = values.slice(); refreshers.forEach(f => f()); showVotes(); };
   const select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
   choice.addEventListener("input", () => select(Number(choice.value)));
@@ -345,7 +348,9 @@ function showUse() {
   }
 }
 
-showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "teaching", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
+showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "teaching", "kernels"]) showTable(name); showPaper(); showHeader();
+if (data.number) { showNumberWords(); showErrors(); showPushes(); } else { showConfusion(); showLiterals(); }
+showExplorer(); showLive(); showUse();
 hintAtScrolling();
 addEventListener("resize", hintAtScrolling);
-window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };
+window.ethereal = { model, classSums: row => model.sums(row), predict: row => data.number ? NUMBER.value(model.sums(row)[0]) : model.predict(row) };

@@ -14,15 +14,16 @@ from numpy.typing import NDArray
 from ethereal.features.front_end import FrontEnd, plain_words
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown
 from ethereal.model.rules import ConditionWriter
+from ethereal.runs.report.number import number_parts
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ANSWERS)  # of which it shows the features
+SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ALL_ANSWERS)  # of which it shows the features
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def render(report: Report) -> str:
     SUPPORTS.check(report.model.needs)
     folder = files("ethereal.runs.report")
     text = {name: folder.joinpath(name).read_text(encoding="utf-8") for name in _PARTS}
-    script = "\n".join(text[name] for name in ("live.js", "charts.js", "page.js"))
+    script = "\n".join(text[name] for name in ("live.js", "charts.js", "number.js", "page.js"))
     # "<" is never written into the data, so that no text in it can end the script element
     data = json.dumps(_payload(report), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     data = data.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -90,33 +91,41 @@ def render(report: Report) -> str:
     return page
 
 
-_PARTS = ("page.html", "page.css", "live.js", "charts.js", "page.js")
+_PARTS = ("page.html", "page.css", "live.js", "charts.js", "number.js", "page.js")
 
 
 def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
-    labels = model.classes.tolist()
-    y = class_codes(report.y_test, model.classes)
-    predicted = model.output.codes(model.class_sums(X))
-    return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
-        "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
-        "history": {
-            name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
-        },
-        "chosen": dict(report.chosen),
-        "sizes": _series(report.sizes),
-        "speeds": _series(report.speeds),
-        "this": {name: list(map(float, point)) for name, point in report.this.items()},
-        "confusion": {"counts": confusion_counts(y, predicted, len(labels), model.output.n_answers)},
-        "heat": _heat(model) if report.image_shape else None,
-        "ranked": None if report.image_shape else _ranked(model),
-        "model": _model(model, X),
-        "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
-        "rows": _rows(X, y, predicted),
-        "snippets": [{"title": a, "code": b} for a, b in report.snippets],
-        "facts": dict(report.facts),
-    }
+    if model.is_number:
+        y, of_answers = np.asarray(report.y_test), number_parts(model, X, np.asarray(report.y_test))
+        predicted: NDArray[Any] = model.predict(X)
+    else:
+        y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
+        counts = confusion_counts(y, predicted, model.n_classes, model.output.n_answers)
+        of_answers = {"confusion": {"counts": counts}}
+    return (
+        of_answers
+        | {name: getattr(report, name) for name in _AS_THEY_ARE}
+        | {
+            "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
+            "history": {
+                name: [{k: r[k] for k in _HISTORY} for r in records]
+                for name, records in report.history.items()
+            },
+            "chosen": dict(report.chosen),
+            "sizes": _series(report.sizes),
+            "speeds": _series(report.speeds),
+            "this": {name: list(map(float, point)) for name, point in report.this.items()},
+            "heat": _heat(model) if report.image_shape else None,
+            "ranked": None if report.image_shape else _ranked(model),
+            "model": _model(model, X),
+            "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
+            "rows": _rows(X, y, predicted, np.arange(len(y)) if model.is_number else np.flatnonzero(y >= 0)),
+            "snippets": [{"title": a, "code": b} for a, b in report.snippets],
+            "facts": dict(report.facts),
+        }
+    )
 
 
 def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[str, Any]]:
@@ -155,7 +164,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
             }
         )
     return {
-        "classes": model.classes.tolist(),
+        "classes": model.output.columns if model.is_number else model.classes.tolist(),
         "margin": model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
         "n_booleans": model.n_booleans,
         "precision": feature_map.precision,
@@ -204,10 +213,17 @@ def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
     return np.where(np.isnan(middle), 0.0, middle)
 
 
-def _rows(X: NDArray[Any], y: NDArray[np.int64], predicted: NDArray[np.int64]) -> list[dict[str, Any]]:
-    known = np.flatnonzero(y >= 0)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+def _rows(
+    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], known: NDArray[np.intp]
+) -> list[dict[str, Any]]:
+    known = known[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": int(y[i]), "predicted": int(predicted[i])}
+        {
+            "i": int(i),
+            "x": list(map(_number, X[i].tolist())),
+            "y": _number(y[i].item()),
+            "predicted": _number(predicted[i].item()),
+        }
         for i in known
     ]
 

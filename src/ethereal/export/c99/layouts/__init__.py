@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,12 +88,12 @@ class CLayout:
         return (clause_bytes,) if self.smaller and clause_bytes is not None else (None, *self.smaller)
 
 
-_ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ANSWERS)
+_ROWS = Supports("layout", n_classes=1 << 16, heaviest_vote=(1 << 15) - 1, outputs=ALL_ANSWERS)
 _ALL = replace(_ROWS, front_ends=WINDOWS)
 _LEARNING = replace(_ALL, consumer="an export that learns", n_classes=255, outputs=Supports.outputs)
 _MOST_LITERALS = 1 << 13  # of code, which takes some ten bytes per literal, and compilers some milliseconds
 _CODE = replace(_ALL, n_classes=256, n_literals=_MOST_LITERALS, early=True)
-_PLANES = replace(_ROWS, longest_clause=256)
+_PLANES = replace(_ROWS, longest_clause=256, outputs=ANSWERS)
 _WORDS = replace(_ROWS, n_booleans=1 << 13)  # that a word can number
 
 

@@ -5,7 +5,8 @@ one defines, those behind it may use.
 """
 
 from ethereal.export.c99.parts.learn import Learn
+from ethereal.export.c99.parts.number import Number
 from ethereal.export.c99.parts.part import Check, Early, Inputs, Names, Part, Seen, Unknown
 from ethereal.export.c99.parts.windows import Windows
 
-PARTS: tuple[type[Part], ...] = (Check, Inputs, Early, Unknown, Windows, Seen, Learn, Names)
+PARTS: tuple[type[Part], ...] = (Check, Inputs, Early, Unknown, Number, Windows, Seen, Learn, Names)

@@ -247,13 +247,14 @@ class Inputs(Part):
             table = self.section("never missing", program, n_flags=str(len(flags)), flags=listed)
             test += " && (((ET_READ(never[f / 8u]) >> (f % 8u)) & 1u) != 0u)"
         # Learning a row begins with it.
+        answers = program.predict_function if program.number else f"{name}_predict"
         is_small = program.learning is not None and is_float and not table
         how = "missing, in few bytes" if is_small else "missing"
         return self.section(
             "missing header" if which == "header" else how,
             program,
             type="float" if is_converted else f"{name}_input",
-            when=f"Call it before {name}_{'convert' if is_converted else 'predict'}().",
+            when=f"Call it before {name}_convert()." if is_converted else f"Call it before {answers}().",
             table=table,
             test=test,
         )
@@ -429,10 +430,12 @@ class Names(Part):
     def text(self, which: str, program: Program) -> str:
         if which == "macros":
             used = {f"{program.name}_{word}".upper() for word in _words_of_headers()}
-            return _classes(program, used) + _features(program, used) + _categories(program, used)
+            classes = "" if program.number else _classes(program, used)
+            return classes + _features(program, used) + _categories(program, used)
         if which not in ("header", "source") or not program.options.with_names:
             return ""
-        named_things = {"class": program.answer_names, "feature": list(program.model.input_names)}
+        named_things = {"class": program.answer_names} if program.answer_names else {}
+        named_things["feature"] = list(program.model.input_names)
         return "".join(self._function(which, program, *item) for item in named_things.items())
 
     def _function(self, which: str, program: Program, what: str, names: list[str]) -> str:

@@ -70,7 +70,7 @@ class Windows(Part):
     def text(self, which: str, program: Program) -> str:
         if which not in ("header", "source"):
             return ""
-        return functions(self.front_end, program.options)[which == "source"]
+        return functions(self.front_end, program.options, program.number is not None)[which == "source"]
 
     def fills(self, program: Program) -> dict[str, str]:
         name, buffer = program.name, 2 * stream_numbers(self.front_end)
@@ -94,6 +94,7 @@ class Windows(Part):
             "windows": _table(windows.reshape(len(windows), -1)),
             "window_features": _table(self.front_end.transform(windows)),
             "window_classes": ", ".join(map(str, classes.tolist())),
+            **_answers(program.name, program.number is not None),
         }
         texts = {which: self.section(which, program, **values) for which in ("golden", "test")}
         return texts | values
@@ -113,12 +114,50 @@ class Windows(Part):
         return [[Assumed(variable, values) for variable, values in stream.items()]]
 
 
-def functions(front_end: FrontEnd, options: ExportOptions) -> tuple[str, str]:
+def functions(front_end: FrontEnd, options: ExportOptions, is_number: bool = False) -> tuple[str, str]:
     """Return declarations and definitions of the functions that take raw samples."""
     texts, values = sections("windows"), _values(front_end, options)
+    values |= _answers(options.name, is_number)
+    for which in _BY_ANSWER:
+        values[which] = filled(texts[f"{which} of {'numbers' if is_number else 'classes'}"], values)
     push = texts["push of frames" if front_end.is_framed else "push"]
     values["push"] = filled(push, values).rstrip()
     return filled(texts["header"], values), filled(texts["source"], values)
+
+
+_BY_ANSWER = ("push_header", "window_header", "majority_macro", "answers_kept", "answers_forgotten",
+              "answers_taken")  # fmt: skip
+
+
+def _answers(name: str, is_number: bool) -> dict[str, str]:
+    """Return what the template is filled with where the answer of a window is a class, or a number."""
+    if is_number:
+        return {
+            "answer_type": "int32_t",
+            "answering": "sum",
+            "answer_word": "sum",
+            "declared": "int32_t answer;\n    unsigned i;",
+            "none": "0",
+            "returned": "et_pushed = answer;\n    return 1;",
+            "is_early": "!= 0",
+            "golden_type": "int32_t",
+            "golden_answers": "window_sums",
+            "is_wrong": f"answer != 1 || {name}_pushed() != ET_READ(window_sums[w])",
+            "told_of_windows": "sums",
+        }
+    return {
+        "answer_type": "unsigned",
+        "answering": "predict",
+        "answer_word": "class",
+        "declared": "unsigned answer, i;",
+        "none": "-1",
+        "returned": "return (int)et_majority(answer);",
+        "is_early": ">= 0",
+        "golden_type": "uint16_t",
+        "golden_answers": "window_classes",
+        "is_wrong": "answer != (int)ET_READ(window_classes[w])",
+        "told_of_windows": "classes",
+    }
 
 
 def _values(front_end: FrontEnd, options: ExportOptions) -> dict[str, str]:

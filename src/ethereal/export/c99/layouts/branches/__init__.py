@@ -85,6 +85,6 @@ class _BitWriter(Writer):
         lines += [f"votes[{len(class_fields) + i}] = 0;" for i in range(self._slots.n_new_classes)]
         out.code(function_of("static void et_unpack(const uint32_t *sums, int32_t *votes)", lines))
 
-    def _voted(self, c: int) -> str:
+    def _voted(self, c: int, votes: int) -> str:
         first = self._slots.model.n_classes
-        return super()._voted(c) if c < first else f"clause {c - first}"
+        return super()._voted(c, votes) if c < first else f"{votes:+d} clause {c - first}"

@@ -20,7 +20,8 @@ _PER_LITERAL, _PER_CLAUSE, _PER_BOOLEAN = 60.0, 55.0, 42.0
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
     """Arrange the clauses of `slots`, in the same way for all rows."""
-    model = Model.of(slots.model.clauses.over(slots.used), classes=slots.model.classes)
+    clauses = slots.model.clauses.over(slots.used)
+    model = Model.of(clauses, classes=np.arange(clauses.n_classes))  # whatever they answer
     stream = compact.payload(model)  # see docs/codes.md
     cells = make_cells(slots, most_bytes=len(stream.data) + _CODE)
 

@@ -36,7 +36,7 @@ from ethereal.export.c99.layouts.straight.tree import (
     move_votes,
 )
 from ethereal.features.rounding import round_down
-from ethereal.model.output import early_answers, parts_of
+from ethereal.model.output import Number, early_answers, parts_of
 
 _WORD = 1 << 32
 # Instructions and bytes on a Cortex-M7, fitted to what twenty pruned models of five data sets take.
@@ -409,7 +409,7 @@ class Writer:
             if amount == 0:
                 continue
             here = (c for c, place in enumerate(self._fields.of_class) if place.bits and place.word == w)
-            notes = [f"{int(votes[c]):+d} {self._voted(c)}" for c in here if votes[c]]
+            notes = [self._voted(c, int(votes[c])) for c in here if votes[c]]
             less = (1 << 32) - amount
             how, size = ("SUBTRACT", less) if less.bit_count() < amount.bit_count() else ("ADD", amount)
             note = comment(", ".join(notes))[:_LONGEST]
@@ -417,9 +417,10 @@ class Writer:
             lines.append(f"ET_{how}({place_of_word}, 0x{size:X}u); /* {note} */")
         return lines
 
-    def _voted(self, c: int) -> str:
-        """Return what a vote is for, for readers."""
-        return str(self._slots.model.classes[c])
+    def _voted(self, c: int, votes: int) -> str:
+        """Return votes and what they are for, for readers."""
+        output = self._slots.model.output
+        return output.amount(votes) if isinstance(output, Number) else f"{votes:+d} {output.labels[c]}"
 
     def _condition(self, asked: Asked, read: int | None) -> str:
         if asked.test is not None:

@@ -1,0 +1,300 @@
+"""Trees to a Model: a clause per leaf, with its votes for all classes.
+
+A leaf is the AND of the tests on its path. Of several tests of a feature only the narrowest are literals. A
+missing value makes every comparison false, which is the left side. Where a tree sends it to the right, the
+leaves below are written twice, once for "above the threshold" and once for "is missing".
+
+A feature with categories has a Boolean for each code and one for all codes below and above. So "is in the
+set" and "is not in the set" are both an AND of negations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.base.checks import check_integer
+from ethereal.features.feature_map import Encoding, FeatureMap
+from ethereal.features.packing import evenly
+from ethereal.features.rounding import round_down
+from ethereal.model import Model
+from ethereal.model.checks import Fitted
+from ethereal.model.clauses import Clauses
+from ethereal.trees.plain import Ensemble, Tree
+
+WIDEST_VOTE = 8191  # all ensembles that were tried answer with it as their libraries do
+MOST_CLAUSES = 100_000
+_MOST_VOTES = 2**31 - 1  # of a class over all clauses
+_TYPICAL_ROWS, _TYPICAL_BYTES = 256, 1 << 16
+_LARGEST = float(np.finfo(np.float32).max)
+
+_TOO_LARGE = (
+    f"A Model is made of fewer than {MOST_CLAUSES:,}. Train with fewer trees, or limit the leaves, such as "
+    "by max_leaf_nodes=64 or min_samples_leaf=20."
+)
+
+Missing = Literal["auto"] | bool
+_Never, _Maybe, _Surely = 0, 1, 2  # whether a value on a path is missing
+
+
+class _Seen(NamedTuple):
+    """What a path says about a feature: places of thresholds, a bit per bin, and whether it is missing."""
+
+    low: int = -1  # the highest threshold that the value is above
+    high: int = -1  # the lowest that it is not above
+    bins: int = -1  # in which the value may be, of a feature with categories
+    missing: int = _Never
+
+
+def model_of(
+    ensemble: Ensemble,
+    X: NDArray[Any] | None = None,
+    *,
+    missing: Missing = "auto",
+    votes: int = WIDEST_VOTE,
+) -> Model:
+    """Return the trees as a Model, with a clause for each leaf that a row can reach.
+
+    Parameters
+    ----------
+    ensemble
+        The trees.
+    X
+        Rows of features, of which some become the model's typical rows. Exports place tests by them.
+    missing
+        Whether a row may have missing values. "auto" takes them in the features that lack them in X.
+    votes
+        The largest vote of a clause. Values of leaves are rounded to such whole numbers.
+
+    Examples
+    --------
+    >>> tree = Tree([1, -1, -1], [2, -1, -1], [0, 0, 0], [0.5, 0, 0], [[0, 0], [1, 0], [0, 1]])
+    >>> print(model_of(Ensemble([tree], np.array(["no", "yes"]), 1), votes=1).describe())
+    class 'no': 0 clauses, 0 includes
+    class 'yes': 2 clauses, 2 includes
+      +1 IF x0 > 0.5
+      -1 IF x0 <= 0.5
+    """
+    votes = check_integer("votes", votes, 1, 2**15 - 1)
+    grown = [tree for tree in ensemble.trees if tree.left[0] >= 0]
+    stumps = [tree.values[0] for tree in ensemble.trees if tree.left[0] < 0]
+    constant = np.zeros(len(ensemble.classes)) if ensemble.base is None else np.array(ensemble.base, float)
+    constant = constant + np.sum(stumps, axis=0) if stumps else constant
+    takes = _takes_missing(ensemble, X, missing)
+    columns = _Columns(ensemble, grown, takes)
+    paths = list(_all_leaves(grown, columns))
+    literals = [columns.literals(path) for _, _, path in paths]
+    for (i, node, _), of_leaf in zip(paths, literals, strict=True):
+        if not of_leaf:  # every row comes to this leaf, and none to another one of its tree
+            constant = constant + grown[i].values[node]
+    asked = [j for j, of_leaf in enumerate(literals) if of_leaf]
+    number = [paths[j][0] for j in asked]  # of the tree of each clause
+    if asked:
+        literals = [literals[j] for j in asked]
+        values = np.array([grown[i].values[node] for i, node, _ in (paths[j] for j in asked)])
+        values += constant / len(set(number))
+    else:
+        literals, number, values = columns.constant(), [0, 0], np.array([constant, constant])
+    if len(constant) == 2:  # one sum decides between two classes
+        values[:, 1] -= values[:, 0]
+        values[:, 0] = 0.0
+    largest = float(np.abs(values).max(initial=0.0))
+    most = min(votes, _MOST_VOTES // len(literals))
+    scale = most / largest if largest > 0 else 1.0
+    whole = np.rint(values * scale).astype(np.int32)
+    if ensemble.tie_last:
+        whole[np.array(number) == number[0], -1] += 1  # every row comes to one leaf of that tree
+    offsets = np.cumsum([0, *map(len, literals)])
+    flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
+    clauses = Clauses(flat, offsets, whole, columns.map.n_booleans)
+    rates, typical = (None, None) if X is None else _typical(columns.map, X)
+    return Model.of(
+        clauses,
+        classes=ensemble.classes,
+        booleanizer=Fitted(columns.map, ensemble.feature_names),
+        feature_names=ensemble.feature_names,
+        boolean_rates=rates,
+        typical_rows=typical,
+        temperature=float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}"),
+        provenance={
+            "source": ensemble.source,
+            "trees": len(ensemble.trees),
+            "leaves": ensemble.n_leaves,
+            "votes_per_unit": scale,
+        },
+    )
+
+
+def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing) -> NDArray[np.bool_]:
+    """Return which features may be missing."""
+    if isinstance(missing, bool):
+        return np.full(ensemble.n_features, missing)
+    if missing != "auto":
+        raise ValueError(f'missing is {missing!r}. It must be "auto", True or False.')
+    if X is None:
+        return np.zeros(ensemble.n_features, dtype=bool)
+    return np.asarray(np.isnan(X).any(axis=0))
+
+
+class _Columns:
+    """The Booleans of an ensemble, and what a path becomes in them."""
+
+    def __init__(self, ensemble: Ensemble, trees: Sequence[Tree], takes_missing: NDArray[np.bool_]) -> None:
+        n = ensemble.n_features
+        numbers: list[set[float]] = [set() for _ in range(n)]
+        codes: dict[int, int] = {}
+        for tree in trees:
+            listed = np.zeros(len(tree.left), dtype=bool)
+            for node, test in tree.listed.items():
+                f = int(tree.feature[node])
+                codes[f] = max(codes.get(f, 0), *test.codes, 0)
+                listed[node] = True
+            inner = ~tree.is_leaf & ~listed
+            if np.isnan(tree.threshold[inner]).any():
+                raise ValueError(f"a threshold of {ensemble.source} is not a number. Is the file whole?")
+            cuts = _rounded(tree.threshold[inner]).tolist()
+            for f, t in zip(tree.feature[inner].tolist(), cuts, strict=True):
+                numbers[f].add(t)
+        for f in sorted(codes):
+            if numbers[f]:
+                raise ValueError(f"feature {f} is tested as a number and as a category, which cannot be both")
+        self.codes = codes  # the highest of each feature with categories
+        cuts_of = [sorted(t for t in of_feature if abs(t) <= _LARGEST) for of_feature in numbers]
+        for f, highest in codes.items():
+            cuts_of[f] = [code - 0.5 for code in range(highest + 2)]
+        encoding: list[Encoding] = ["onehot" if f in codes else "thermometer" for f in range(n)]
+        ends = np.cumsum([0, *map(len, cuts_of)])
+        flat = np.array([t for of_feature in cuts_of for t in of_feature])
+        self.map = FeatureMap(flat, ends, takes_missing, encoding)
+        self.places = [{t: i for i, t in enumerate(of_feature)} for of_feature in cuts_of]
+        self.first = self.map.boolean_offsets.tolist()
+        self.takes = takes_missing.tolist()
+
+    def start(self, feature: int) -> _Seen:
+        """Return what is known of a feature before any test."""
+        bins = (1 << (self.codes[feature] + 3)) - 1 if feature in self.codes else -1
+        return _Seen(bins=bins, missing=_Maybe if self.takes[feature] else _Never)
+
+    def literals(self, path: dict[int, _Seen]) -> list[int]:
+        """Return the literals of what a path says, ascending."""
+        n, found = self.map.n_booleans, []
+        for f, seen in path.items():
+            first, last = self.first[f], self.first[f + 1] - 1
+            if seen.missing == _Surely:
+                found.append(last)
+                continue
+            if seen.low >= 0:
+                found.append(first + seen.low)
+            if seen.high >= 0:
+                found.append(n + first + seen.high)
+            if seen.bins >= 0:
+                if seen.bins.bit_count() == 1 and seen.missing == _Never:
+                    found.append(first + seen.bins.bit_length() - 1)
+                    continue
+                every = self.codes[f] + 3
+                found += [n + first + i for i in range(every) if not seen.bins >> i & 1]
+            if seen.low < 0 and self.takes[f] and seen.missing == _Never:
+                found.append(n + last)
+        return sorted(found)
+
+    def constant(self) -> list[list[int]]:
+        """Return the literals of two clauses of which one fires, for an ensemble without a test."""
+        self.map = self.map.replace(
+            thresholds=[0.0], threshold_offsets=[0, *[1] * self.map.n_features], encoding="thermometer"
+        )
+        self.first = self.map.boolean_offsets.tolist()
+        return [[self.map.n_booleans], [0]]
+
+
+def _rounded(thresholds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return thresholds for float32 values: finite ones stay finite."""
+    return np.asarray(np.where(np.isfinite(thresholds), round_down(thresholds), thresholds), dtype=float)
+
+
+def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
+    n_leaves = sum(tree.n_leaves for tree in trees)
+    if n_leaves >= MOST_CLAUSES:
+        raise ValueError(f"The trees have {n_leaves:,} leaves. {_TOO_LARGE}")
+    found = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
+    for n, leaf in enumerate(found):
+        if n >= MOST_CLAUSES:
+            raise ValueError(
+                f"The trees have {n_leaves:,} leaves, and those that ask for missing values take several "
+                f"clauses. {_TOO_LARGE} Or give missing=False."
+            )
+        yield leaf
+
+
+def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
+    """Yield the number of the tree, a leaf that a row can reach, and what its path says. Left comes first."""
+    left, right, feature = tree.left.tolist(), tree.right.tolist(), tree.feature.tolist()
+    cuts, sends_right = _rounded(tree.threshold).tolist(), tree.missing_right.tolist()
+    open_nodes: list[tuple[int, dict[int, _Seen]]] = [(0, {})]
+    while open_nodes:
+        node, path = open_nodes.pop()
+        if left[node] < 0:
+            yield number, node, path
+            continue
+        f = feature[node]
+        seen = path.get(f) or columns.start(f)
+        sides = _sides(seen, columns, f, cuts[node], tree, node, sends_right[node])
+        for child, after in zip((right[node], left[node]), reversed(sides), strict=True):
+            open_nodes += [(child, {**path, f: one}) for one in after]
+
+
+def _sides(
+    seen: _Seen, columns: _Columns, f: int, cut: float, tree: Tree, node: int, sends_right: bool
+) -> tuple[list[_Seen], list[_Seen]]:
+    """Return what is known of a feature on the left and on the right of a test, in parts that exclude."""
+    if seen.missing == _Surely:
+        return ([], [seen]) if sends_right else ([seen], [])
+    stays_left = seen.missing if not sends_right else _Never
+    lefts: list[_Seen] = []
+    rights: list[_Seen] = []
+    if node in tree.listed:
+        test = tree.listed[node]
+        listed = sum(1 << (code + 1) for code in test.codes)
+        goes = listed if test.go_right else ~listed
+        for bins, stays, side in (
+            (seen.bins & ~goes, seen.missing if not sends_right else _Never, lefts),
+            (seen.bins & goes, seen.missing if sends_right else _Never, rights),
+        ):
+            if bins:
+                side.append(_Seen(bins=bins, missing=stays))
+            elif stays:
+                side.append(_Seen(missing=_Surely))
+        return lefts, rights
+    # Above all thresholds or below all, where a value never comes, there is no threshold to ask for.
+    place = columns.places[f].get(cut, -1)
+    if abs(cut) <= _LARGEST:
+        high = place if seen.high < 0 else min(seen.high, place)
+        if seen.low < high:
+            lefts.append(seen._replace(high=high, missing=stays_left))
+        low = max(seen.low, place)
+        if seen.high < 0 or low < seen.high:
+            rights.append(_Seen(low, seen.high))
+    elif cut > 0:
+        lefts.append(seen._replace(missing=stays_left))
+    else:
+        rights.append(seen._replace(missing=_Never))
+    if not lefts and seen.missing and not sends_right:
+        lefts.append(_Seen(missing=_Surely))
+    if seen.missing and sends_right:
+        rights.append(_Seen(missing=_Surely))
+    return lefts, rights
+
+
+def _typical(feature_map: FeatureMap, X: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
+    """Return the share of rows in which each Boolean is true, and some rows as bits."""
+    names = [f"x{f}" for f in range(feature_map.n_features)]
+    counts = np.zeros(feature_map.n_booleans)
+    step = max(1, (1 << 24) // max(1, feature_map.n_booleans))
+    for start in range(0, len(X), step):
+        counts += feature_map.booleans(X[start : start + step], names).sum(axis=0)
+    n_bytes = (feature_map.n_booleans + 7) // 8
+    n_rows = min(_TYPICAL_ROWS, max(1, _TYPICAL_BYTES // max(n_bytes, 1)))
+    some = feature_map.booleans(X[evenly(len(X), n_rows)], names)
+    return counts / max(len(X), 1), np.packbits(some, axis=1, bitorder="little")

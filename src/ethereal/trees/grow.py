@@ -1,0 +1,185 @@
+"""Our own boosted trees: few, small, with a vote for every class in each leaf.
+
+A leaf is an AND of comparisons with votes, which is a clause. So such trees are a `Model`, and they can be
+pruned as clauses or kept as the trees that they are. They are grown on the codes of the features: how many
+thresholds a value exceeds. So missing values, categories and windows mean to them what they mean to machines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.feature_map import MISSING, FeatureMap
+from ethereal.features.packing import evenly
+from ethereal.model import Model
+from ethereal.model.calibration import softmax
+from ethereal.model.clauses import Clauses
+from ethereal.model.engine import booleans_of, input_matrix
+
+HEAVIEST = 31  # vote of a leaf. More did not answer better, and takes wider sums.
+LEAST_IN_LEAF = 5  # rows
+_MOST_ROWS = 6000  # that trees are grown on
+_MOST_BINS, _LEAST_BINS, _BOOLEANS = 64, 8, 4096  # of the thresholds that trees choose from
+_BLOCK_ROWS = 8192  # whose Booleans are made at a time
+_TYPICAL = 256  # rows that a model keeps, to order tests by
+_MANY_COLUMNS = 48  # of which each split looks at a third, but at no fewer than these
+Floats = NDArray[np.float64]
+Codes = NDArray[np.float32]  # rows x columns: how many thresholds of the column are exceeded
+Tree = Any  # of scikit-learn
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How trees are grown."""
+
+    trees: int
+    leaves: int | None = None  # of a tree at most
+    rate: float = 0.25  # of learning
+    depth: int | None = None  # of a tree at most
+    columns: int | None = None  # that a split looks at, None for all
+
+    def for_columns(self, n_columns: int) -> Shape:
+        """Return the shape for so many columns. Of many of them a split looks at a part."""
+        return (
+            replace(self, columns=max(_MANY_COLUMNS, n_columns // 3)) if n_columns > _MANY_COLUMNS else self
+        )
+
+
+def boosted(rows: NDArray[Any], wanted: Floats, shape: Shape, seed: int) -> list[tuple[Tree, Floats]]:
+    """Return trees, each with the values of its nodes, nodes x classes, which add up to logits.
+
+    `wanted` has the shares of the classes, rows x classes, which are the labels or somebody's answers. The
+    same seed gives the same trees, to the bit.
+    """
+    from sklearn.tree import DecisionTreeRegressor
+
+    grown, sums = list[tuple[Tree, Floats]](), np.zeros_like(wanted)
+    limits = {"max_depth": shape.depth, "max_leaf_nodes": shape.leaves, "max_features": shape.columns}
+    for i in range(shape.trees):
+        shares = softmax(sums)
+        tree = DecisionTreeRegressor(min_samples_leaf=LEAST_IN_LEAF, random_state=seed + i, **limits)
+        leaf = tree.fit(rows, wanted - shares).apply(rows)
+        if tree.tree_.node_count == 1:  # nothing is left to learn
+            break
+        steps, curves = (np.zeros((tree.tree_.node_count, wanted.shape[1])) for _ in range(2))
+        np.add.at(steps, leaf, wanted - shares)
+        np.add.at(curves, leaf, shares * (1 - shares))
+        values = shape.rate * steps / (curves + 1.0)  # a step of Newton's method, shrunk where rows are few
+        sums += values[leaf]
+        grown.append((tree.tree_, values))
+    return grown
+
+
+def votes_per_logit(grown: Sequence[tuple[Tree, Floats]]) -> float:
+    """Return the factor that makes whole votes of at most `HEAVIEST` from the values of trees."""
+    return HEAVIEST / max(1e-9, *(float(np.abs(values).max()) for _, values in grown))
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What trees are grown on: a model without clauses that reads rows, and its Booleans as columns."""
+
+    model: Model
+    starts: NDArray[np.intp]  # first Boolean of each column
+
+    @staticmethod
+    def like(model: Model, X: NDArray[Any]) -> Ground:
+        """Return the ground for the features that a model reads, with fine thresholds from rows."""
+        few = X[evenly(len(X), _MOST_ROWS)]
+        empty = Clauses([], [0], np.zeros((0, model.n_classes), np.int32), model.n_booleans)
+        if model.fitted is None:
+            return Ground(model._with(clauses=empty), np.arange(model.n_booleans))
+        values = input_matrix(model, few)
+        bins = min(_MOST_BINS, max(_LEAST_BINS, _BOOLEANS // model.n_features))
+        absent = model.feature_map.missing_policy == "ignore" or bool(np.isnan(values).any())
+        booleanizer = Booleanizer(bins, missing="ignore" if absent else "raise").fit(values)
+        feature_map = booleanizer.feature_map_.with_categories(model.feature_map.categories)
+        fine = Booleanizer.from_feature_map(feature_map, model.feature_names)
+        blank = Model(
+            [], [0], empty.weights, n_booleans=feature_map.n_booleans, classes=model.classes,
+            booleanizer=fine, front_end=model.front_end, feature_names=model.feature_names,
+            provenance={"source": "trees"},
+        )  # fmt: skip
+        typical = booleans_of(blank, few)
+        blank = blank._with(boolean_rates=typical.mean(axis=0).astype(np.float32))
+        return Ground(blank.with_typical_rows(_packed(typical)), _starts(feature_map))
+
+    def codes(self, X: NDArray[Any]) -> Codes:
+        """Return the codes of rows."""
+        codes = np.empty((len(X), len(self.starts)), dtype=np.float32)
+        for begin in range(0, len(X), _BLOCK_ROWS):
+            some = slice(begin, begin + _BLOCK_ROWS)
+            booleans = booleans_of(self.model, X[some])
+            np.add.reduceat(booleans, self.starts, axis=1, dtype=np.float32, out=codes[some])
+        return codes
+
+    def grow(self, codes: Codes, y: NDArray[Any], shape: Shape, seed: int,
+             shares: Floats | None = None) -> Grown:  # fmt: skip
+        """Grow trees that answer the labels, or the shares of the classes where these are given."""
+        classes, some = np.unique(y), evenly(len(y), _MOST_ROWS)
+        wanted = (y[some, None] == classes).astype(np.float64) if shares is None else shares[some]
+        return Grown(self, classes, boosted(codes[some], wanted, shape.for_columns(codes.shape[1]), seed))
+
+
+def _packed(booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    return np.packbits(booleans[evenly(len(booleans), _TYPICAL)], axis=1, bitorder="little")
+
+
+def _starts(feature_map: FeatureMap) -> NDArray[np.intp]:
+    """Return the first Boolean of each column: the thresholds of a feature are one, other Booleans too."""
+    starts = []
+    for f in range(feature_map.n_features):
+        begin, end = feature_map.boolean_offsets[f : f + 2].tolist()
+        for b in range(begin, end):
+            if b == begin or feature_map.is_binned[f] or feature_map.kind[b] == MISSING:
+                starts.append(b)
+    return np.array(starts, dtype=np.intp)
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Boosted trees. The first of them are a smaller model."""
+
+    ground: Ground
+    classes: NDArray[Any]
+    trees: list[tuple[Tree, Floats]]
+
+    def model(self, n_trees: int | None = None) -> Model:
+        """Return the first trees as a model, with a clause for each leaf."""
+        blank, two = self.ground.model, len(self.classes) == 2
+        # One sum decides between two classes.
+        whole = [(tree, (v[:, 1:] - v[:, :1]) * [[0, 1]] if two else v) for tree, v in self.trees]
+        factor = votes_per_logit(whole) if whole else 1.0
+        paths = [(p, values[leaf]) for tree, values in whole[:n_trees] for leaf, p in self._leaves(tree)]
+        literals = [path for path, _ in paths]
+        votes = np.array([value for _, value in paths]).reshape(-1, len(self.classes))
+        clauses = Clauses(
+            np.concatenate([np.zeros(0, np.int32), *literals]).astype(np.int32),
+            np.cumsum([0, *map(len, literals)]),
+            np.rint(factor * votes).astype(np.int32),
+            blank.n_booleans,
+        )
+        parts: dict[str, Any] = {
+            name: getattr(blank, name)
+            for name in ("front_end", "feature_names", "provenance", "boolean_rates", "typical_rows")
+        }
+        return Model.of(clauses, classes=self.classes, booleanizer=blank.fitted, temperature=factor, **parts)
+
+    def _leaves(self, tree: Tree) -> list[tuple[int, list[int]]]:
+        """Return each leaf with the literals on its path."""
+        leaves, left, n = [], [(0, set[int]())], self.ground.model.n_booleans
+        asked = self.ground.starts[tree.feature] + np.floor(tree.threshold).astype(np.intp)
+        while left:
+            node, path = left.pop()
+            if tree.children_left[node] < 0:
+                leaves.append((node, sorted(path)))
+                continue
+            left.append((int(tree.children_left[node]), path | {int(asked[node]) + n}))
+            left.append((int(tree.children_right[node]), path | {int(asked[node])}))
+        return leaves
