@@ -98,6 +98,7 @@ class Pruner:
         votes: NDArray[np.int32],
         scale: float,
         seed: int,
+        patch: tuple[int, int, int, int, int, bool] | None = None,  # as in PatchEngine
     ) -> None: ...
     # size: cost of a clause, a literal, a Boolean in use, a vote, a doubling of a vote
     def sweep(self, price: float, size: tuple[float, float, float, float, float]) -> int: ...

@@ -61,7 +61,7 @@ def _patch() -> Model:
 STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes)), "images": _patch}
 # Consumers that take a patch. Whoever learns it comes here.
 TAKE_PATCHES = {"predict", "class_sums", "clause_outputs", "simplify", "predict_proba", "rules", "describe"}
-TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save"}
+TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save", "prune", "descend", "choose", "estimate"}
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
     "predict": ("prediction", lambda m, to: m.predict(X)),

@@ -148,6 +148,8 @@ def find_layout(name: str) -> CLayout:
     >>> find_layout("sliced").rows_per_call
     32
     """
+    if name == PATCHES.name:
+        return PATCHES
     if name not in LAYOUTS:
         raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")
     return REGISTRY[LAYOUTS.index(name)]

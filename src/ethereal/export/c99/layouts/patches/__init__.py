@@ -141,15 +141,22 @@ class _Arranged:
         out.array(kind.threshold_ctype, "et_thresholds", numbers, "of each plane", typedef="et_threshold")
 
     def _write_votes(self, out: Tables) -> None:
-        """Write a class and its votes for each clause, or votes for all classes where that is needed."""
+        """Write the votes of each clause: for its one class, for some classes, or for all."""
         weights = self.slots.model.weights
         ctype = "int8_t" if np.abs(weights).max(initial=0) < 128 else "int16_t"
-        is_single = bool(((weights != 0).sum(axis=1) <= 1).all())
+        counts = (weights != 0).sum(axis=1)
+        is_single, n_bytes = bool((counts <= 1).all()), 1 if ctype == "int8_t" else 2
+        is_listed = not is_single and len(counts) + counts.sum() * (1 + n_bytes) < weights.size * n_bytes
         out.define("ET_ONE_CLASS", int(is_single))
-        if is_single:
-            classes = np.abs(weights).argmax(axis=1)
-            out.array("uint8_t", "et_classes", classes.tolist(), "the class that each clause votes for")
-            weights = weights[np.arange(len(weights)), classes]
+        out.define("ET_SOME_CLASSES", int(is_listed))
+        if is_single or is_listed:
+            rows, classes = np.nonzero(weights)
+            if is_single:  # a clause without a vote has none for class 0
+                rows, classes = np.arange(len(weights)), np.abs(weights).argmax(axis=1)
+            else:
+                out.array("uint8_t", "et_vote_counts", counts.tolist(), "classes of each clause")
+            out.array("uint8_t", "et_classes", classes.tolist(), "that clauses vote for")
+            weights = weights[rows, classes]
         out.array(ctype, "et_votes", weights.ravel().tolist(), "votes of each clause", typedef="et_vote")
 
     def instructions(self) -> float:

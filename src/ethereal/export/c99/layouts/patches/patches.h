@@ -68,6 +68,9 @@ static void et_class_sums(const et_input *features, int32_t *sums)
     const et_literal *first = et_literals;
     unsigned c;
     unsigned j;
+#if ET_SOME_CLASSES
+    uint32_t vote = 0; /* the first of the clause */
+#endif
 
     for (c = 0; c < ET_CLASSES; c++) {
         sums[c] = 0;
@@ -108,6 +111,10 @@ static void et_class_sums(const et_input *features, int32_t *sums)
         if (left != 0u) {
 #if ET_ONE_CLASS
             sums[ET_READ(et_classes[j])] += ET_READ(et_votes[j]);
+#elif ET_SOME_CLASSES
+            for (c = 0; c < ET_READ(et_vote_counts[j]); c++) {
+                sums[ET_READ(et_classes[vote + c])] += ET_READ(et_votes[vote + c]);
+            }
 #else
             const et_vote *const votes = &et_votes[(uint32_t)j * ET_CLASSES];
 
@@ -117,6 +124,9 @@ static void et_class_sums(const et_input *features, int32_t *sums)
 #endif
         }
         first = end;
+#if ET_SOME_CLASSES
+        vote += ET_READ(et_vote_counts[j]);
+#endif
     }
 }
 
