@@ -315,8 +315,9 @@ class Model:
         >>> Model([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
         ('x0', 'x1')
         """
-        names = self.input_names
-        return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
+        if self.fitted is None and self.patch is None:
+            return self.input_names
+        return tuple(self.clause_map.boolean_names(self.clause_names))
 
     @cached_property
     def needs(self) -> Needs:
