@@ -1,6 +1,7 @@
 """Machines with a patch beside flat ones: accuracy, literals and speed (lab/notes/patterns.md).
 
 python lab/benchmarks/patterns.py images DATA/mnist.npz --threshold 75 --seeds 1 --test
+python lab/benchmarks/patterns.py windows DATA/har.npz --seeds 2
 python lab/benchmarks/patterns.py speed DATA/mnist.npz --threshold 75
 
 Settings are chosen on held-out training rows, which `images` shows without --test. Test rows only judge.
@@ -74,6 +75,35 @@ def images(args: argparse.Namespace) -> None:
                 clf.plain_model_.save(f"{args.save}-{name.replace(' ', '')}-{seed}-plain.etm")
 
 
+def frames_of(windows: Any, block: int = 8, hop: int = 4) -> Any:
+    """Mean, size of steps and range of blocks of samples, windows x frames x (3 per axis)."""
+    parts = np.lib.stride_tricks.sliding_window_view(windows.astype(np.float32), block, axis=1)[:, ::hop]
+    steps = np.abs(np.diff(parts, axis=-1)).mean(axis=-1)
+    return np.concatenate([parts.mean(axis=-1), steps, np.ptp(parts, axis=-1)], axis=2)
+
+
+def windows(args: argparse.Namespace) -> None:
+    """Print the accuracy on people left out of a patch over frames, and of a flat machine on the same."""
+    data = np.load(args.data)
+    X, y, test = frames_of(data["X"]), data["y"], data["test"].astype(bool)
+    people = np.unique(data["group"][~test])
+    for name, keywords in (
+        ("flat", {"noise_clauses": 0}),
+        ("patch of 8 frames", {"patch": (8,)}),
+        ("patch of 8 frames, places", {"patch": (8,), "places": True}),
+    ):
+        for seed in range(args.seeds):
+            judge = test if args.test else np.isin(data["group"], people[seed :: args.seeds + 1]) & ~test
+            learn = ~test & ~judge
+            clf = EtherealClassifier(200, 15, 3.0, epochs=15, booleanizer=4, literal_budget=16,
+                                     validation_fraction=0, refit_votes=False, random_state=seed,
+                                     **keywords)  # fmt: skip
+            rows = X if "patch" in keywords else X.reshape(len(X), -1)
+            clf.fit(rows[learn], y[learn])
+            right = np.mean(clf.model_.predict(rows[judge]) == y[judge])
+            print(f"{name}, seed {seed}: {100 * right:.1f} of {judge.sum()} windows", flush=True)
+
+
 def speed(args: argparse.Namespace) -> None:
     """Print rows per CPU second of an epoch, one thread, for patches, clauses and sizes of images."""
     X, y, test = read(args.data)
@@ -98,7 +128,7 @@ def speed(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("images", "speed"))
+    parser.add_argument("what", choices=("images", "windows", "speed"))
     parser.add_argument("data", type=Path)
     parser.add_argument("--threshold", type=float, default=75)
     parser.add_argument("--machines", nargs="*", choices=tuple(MACHINES))
@@ -108,7 +138,7 @@ def main() -> None:
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--save", default="")
     args = parser.parse_args()
-    {"images": images, "speed": speed}[args.what](args)
+    {"images": images, "windows": windows, "speed": speed}[args.what](args)
 
 
 if __name__ == "__main__":

@@ -34,17 +34,46 @@ void WholeRows::find_kept_off(const std::vector<int32_t>& literals,
 
 namespace {
 
-ETHEREAL_WIDEST void shifted_false(const uint64_t* words, unsigned shift, uint64_t flip, size_t n,
-                                   uint64_t* is_false) {
-    for (size_t k = 0; k < n; ++k)
-        is_false[k] = ~flip ^ (words[k] >> shift | (words[k + 1] << 1) << (63 - shift));
+// A literal at the positions of one row.
+struct Shifted {
+    const uint64_t* words;
+    unsigned shift;
+    uint64_t flip;
+    uint64_t is_false(size_t k) const { return ~flip ^ (words[k] >> shift | (words[k + 1] << 1) << (63 - shift)); }
+};
+
+// Positions where a literal is false, and where two are. Returns whether any position has one at most.
+ETHEREAL_WIDEST bool count_false(const Shifted* tests, size_t n, const uint64_t* valid, size_t n_words,
+                                 uint64_t* one, uint64_t* more) {
+    for (size_t i = 0; i < n; ++i) {
+        const Shifted t = tests[i];
+        for (size_t k = 0; k < n_words; ++k) {
+            const uint64_t is_false = t.is_false(k);
+            more[k] |= one[k] & is_false;
+            one[k] |= is_false;
+        }
+        if (i % 4 != 3) continue;
+        uint64_t left = 0;
+        for (size_t k = 0; k < n_words; ++k) left |= valid[k] & ~more[k];
+        if (!left) return false;
+    }
+    return true;
 }
 
-ETHEREAL_WIDEST void count_false(const uint64_t* is_false, size_t n, uint64_t* one, uint64_t* more) {
-    for (size_t k = 0; k < n; ++k) {
-        more[k] |= one[k] & is_false[k];
-        one[k] |= is_false[k];
+ETHEREAL_WIDEST bool is_false_in(const Shifted t, const uint64_t* positions, size_t n_words) {
+    uint64_t any = 0;
+    for (size_t k = 0; k < n_words; ++k) any |= positions[k] & t.is_false(k);
+    return any != 0;
+}
+
+// Leaves the positions where a literal is true. Returns whether there is one.
+ETHEREAL_WIDEST bool keep_true(const Shifted t, uint64_t* positions, size_t n_words) {
+    uint64_t any = 0;
+    for (size_t k = 0; k < n_words; ++k) {
+        positions[k] &= ~t.is_false(k);
+        any |= positions[k];
     }
+    return any != 0;
 }
 
 }  // namespace
@@ -94,24 +123,15 @@ std::vector<PatchRows::Test> PatchRows::tests_of(const std::vector<int32_t>& lit
     return tests;
 }
 
-void PatchRows::find_false(const Test& test, size_t row, uint64_t* is_false) const {
-    const uint64_t* const words =
-        test.is_place ? places_.data() : planes_.data() + row * patch_.planes * plane_words_;
-    shifted_false(words + test.first, test.shift, test.flip, n_words_, is_false);
-}
-
 std::vector<uint32_t> PatchRows::firing(const std::vector<int32_t>& literals) const {
     const std::vector<Test> tests = tests_of(literals);
-    std::vector<uint64_t> is_false(n_words_), left(n_words_);
+    std::vector<uint64_t> left(n_words_);
     std::vector<uint32_t> rows;
     for (size_t r = 0; r < n_rows; ++r) {
         left = valid_;
-        uint64_t any = 1;
-        for (size_t i = 0; i < tests.size() && any; ++i) {
-            find_false(tests[i], r, is_false.data());
-            any = 0;
-            for (size_t k = 0; k < n_words_; ++k) any |= left[k] &= ~is_false[k];
-        }
+        bool any = true;
+        for (size_t i = 0; i < tests.size() && any; ++i)
+            any = keep_true({words_of(tests[i], r), tests[i].shift, tests[i].flip}, left.data(), n_words_);
         if (any) rows.push_back(uint32_t(r));
     }
     return rows;
@@ -120,26 +140,22 @@ std::vector<uint32_t> PatchRows::firing(const std::vector<int32_t>& literals) co
 void PatchRows::find_kept_off(const std::vector<int32_t>& literals,
                               std::vector<std::vector<uint32_t>>& rows) const {
     const std::vector<Test> tests = tests_of(literals);
-    const size_t n = tests.size();
-    std::vector<uint64_t> is_false(n * n_words_), one(n_words_), more(n_words_);
+    std::vector<Shifted> here(tests.size());
+    std::vector<uint64_t> one(n_words_), more(n_words_);
     for (size_t r = 0; r < n_rows; ++r) {
+        for (size_t i = 0; i < tests.size(); ++i)
+            here[i] = {words_of(tests[i], r), tests[i].shift, tests[i].flip};
         std::fill(one.begin(), one.end(), 0);
         std::fill(more.begin(), more.end(), 0);
-        for (size_t i = 0; i < n; ++i) {
-            find_false(tests[i], r, &is_false[i * n_words_]);
-            count_false(&is_false[i * n_words_], n_words_, one.data(), more.data());
-        }
+        if (!count_false(here.data(), here.size(), valid_.data(), n_words_, one.data(), more.data())) continue;
         uint64_t fires = 0, any = 0;
         for (size_t k = 0; k < n_words_; ++k) {
             fires |= valid_[k] & ~one[k];
             any |= one[k] &= ~more[k] & valid_[k];  // now where exactly one is false
         }
         if (fires || !any) continue;
-        for (size_t i = 0; i < n; ++i) {
-            uint64_t alone = 0;
-            for (size_t k = 0; k < n_words_; ++k) alone |= one[k] & is_false[i * n_words_ + k];
-            if (alone) rows[i].push_back(uint32_t(r));
-        }
+        for (size_t i = 0; i < here.size(); ++i)
+            if (is_false_in(here[i], one.data(), n_words_)) rows[i].push_back(uint32_t(r));
     }
 }
 

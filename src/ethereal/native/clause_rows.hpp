@@ -57,8 +57,10 @@ private:
         uint64_t flip;  // all ones where the literal is negated
     };
     std::vector<Test> tests_of(const std::vector<int32_t>& literals) const;
-    // Where a literal is false at the positions of a row, n_words_ words.
-    void find_false(const Test& test, size_t row, uint64_t* is_false) const;
+    const uint64_t* words_of(const Test& test, size_t row) const {
+        const size_t first = test.is_place ? 0 : row * patch_.planes * plane_words_;
+        return (test.is_place ? places_ : planes_).data() + first + test.first;
+    }
 
     PatchShape patch_;
     size_t n_words_;      // of all positions
