@@ -39,7 +39,9 @@ struct Shifted {
     const uint64_t* words;
     unsigned shift;
     uint64_t flip;
-    uint64_t is_false(size_t k) const { return ~flip ^ (words[k] >> shift | (words[k + 1] << 1) << (63 - shift)); }
+    uint64_t is_false(size_t k) const {
+        return ~flip ^ (words[k] >> shift | (words[k + 1] << 1) << (63 - shift));
+    }
 };
 
 // Positions where a literal is false, and where two are. Returns whether any position has one at most.
@@ -116,8 +118,7 @@ std::vector<PatchRows::Test> PatchRows::tests_of(const std::vector<int32_t>& lit
             continue;
         }
         const uint32_t plane = b % patch_.planes, cell = b / patch_.planes;
-        const size_t shift =
-            size_t(cell / patch_.patch_width) * patch_.width + cell % patch_.patch_width;
+        const size_t shift = size_t(cell / patch_.patch_width) * patch_.width + cell % patch_.patch_width;
         tests.push_back({plane * plane_words_ + shift / 64, unsigned(shift % 64), false, flip});
     }
     return tests;
@@ -147,7 +148,8 @@ void PatchRows::find_kept_off(const std::vector<int32_t>& literals,
             here[i] = {words_of(tests[i], r), tests[i].shift, tests[i].flip};
         std::fill(one.begin(), one.end(), 0);
         std::fill(more.begin(), more.end(), 0);
-        if (!count_false(here.data(), here.size(), valid_.data(), n_words_, one.data(), more.data())) continue;
+        if (!count_false(here.data(), here.size(), valid_.data(), n_words_, one.data(), more.data()))
+            continue;
         uint64_t fires = 0, any = 0;
         for (size_t k = 0; k < n_words_; ++k) {
             fires |= valid_[k] & ~one[k];

@@ -1,10 +1,11 @@
-// Patches: clauses over a part of a row that fire if any position of the part matches. The loops over positions
-// are compiled once per instruction set.
+// Patches: clauses over a part of a row that fire if any position of the part matches. The loops over
+// positions are compiled once per instruction set.
 //
 // A row is a grid of cells, height x width, with `planes` Booleans each, cell after cell. A plane is one of
 // these Booleans in all cells, one bit each. A clause's Boolean is (place within the patch, plane), the plane
-// running fastest. With `places` there follow "the position is below row k" and "right of column k". A position
-// is the number of the cell at its upper left corner. So one AND of shifted planes tests all positions.
+// running fastest. With `places` there follow "the position is below row k" and "right of column k". A
+// position is the number of the cell at its upper left corner. So one AND of shifted planes tests all
+// positions.
 #pragma once
 #include <atomic>
 #include <cstddef>
@@ -35,8 +36,7 @@ struct PatchShape {
     bool is_valid() const {
         return patch_height >= 1 && patch_width >= 1 && patch_height <= height && patch_width <= width &&
                planes >= 1 && cells() <= (1u << 24) && double(cells()) * planes <= double(1u << 28) &&
-               double(cells()) * n_places() <= double(1u << 30) &&
-               n_booleans() <= (1u << 24);
+               double(cells()) * n_places() <= double(1u << 30) && n_booleans() <= (1u << 24);
     }
 };
 
@@ -45,7 +45,7 @@ void fill_planes(const PatchShape& shape, const uint64_t* row, uint64_t* planes)
 
 struct PatchEvents {
     const PatchShape& patch;
-    const uint64_t* rows;    // as in ClassEvents, row_words 64-bit words each
+    const uint64_t* rows;  // as in ClassEvents, row_words 64-bit words each
     size_t row_words;
     const uint64_t* planes;  // rows x PatchShape::row_words
     const uint32_t* events;  // row << 1 | (the row belongs to the class)

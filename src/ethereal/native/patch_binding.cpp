@@ -1,5 +1,5 @@
-// Python's view of clauses over patches. What could make the native code read or write out of bounds is checked
-// here, whoever checked it before.
+// Python's view of clauses over patches. What could make the native code read or write out of bounds is
+// checked here, whoever checked it before.
 #include "patch_binding.hpp"
 
 #include <nanobind/ndarray.h>
@@ -55,7 +55,8 @@ bool run_packed(const PatchEngine& engine, const Words& rows, const Output& out,
     else if (out.ndim() == 2 && width == engine.n_clauses() && out.dtype() == nb::dtype<bool>())
         fires = static_cast<uint8_t*>(out.data());
     else
-        throw std::invalid_argument("out must be int64 (rows), int32 (rows, classes) or bool (rows, clauses)");
+        throw std::invalid_argument(
+            "out must be int64 (rows), int32 (rows, classes) or bool (rows, clauses)");
     const nb::gil_scoped_release release;
     engine.run(rows.data(), rows.shape(1), rows.shape(0), n_threads, winners, sums, fires);
     return true;
@@ -64,8 +65,8 @@ bool run_packed(const PatchEngine& engine, const Words& rows, const Output& out,
 }  // namespace
 
 void bind_patches(nb::module_& m) {
-    nb::class_<PatchEngine>(m, "PatchEngine",
-                            "Clauses over patches, for batch inference; immutable, for any number of threads.")
+    nb::class_<PatchEngine>(
+        m, "PatchEngine", "Clauses over patches, for batch inference; immutable, for any number of threads.")
         .def("__init__", &init, "literals"_a, "offsets"_a, "weights"_a, "n_booleans"_a, "patch"_a,
              "`patch`: height and width of a row and of the patch, Booleans of a cell, and whether there are "
              "places.")

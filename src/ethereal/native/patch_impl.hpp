@@ -4,9 +4,9 @@
 // An update evaluates all clauses at all positions of a row. Whatever fires at several positions gets its
 // feedback from one of them, drawn at random, and only there are the literals of its patch spread.
 //
-// A clause with more literals than its budget only forgets where it would be strengthened. Over whole rows random
-// ones of the literals that are too many are dropped at once. Over patches that is 14 points worse on mnist: the
-// first patch fills a clause, and its literals stay.
+// A clause with more literals than its budget only forgets where it would be strengthened. Over whole rows
+// random ones of the literals that are too many are dropped at once. Over patches that is 14 points worse on
+// mnist: the first patch fills a clause, and its literals stay.
 #pragma once
 #include "patch.hpp"
 #include "patch_planes.hpp"
@@ -175,7 +175,7 @@ private:
     const PatchShape& patch_;
     PatchPlanes planes_;
     const uint32_t n_booleans_;
-    Vector<uint32_t> place_;      // of each Boolean
+    Vector<uint32_t> place_;     // of each Boolean
     Vector<uint64_t> literals_;  // of the patch at one position, bits
     Vector<uint8_t> matches_;    // clauses x positions, bits
     Vector<uint64_t> includes_;  // clauses x words, those that are listed in tests_
@@ -206,13 +206,13 @@ inline void match_all(const PatchClauses& clauses, const uint64_t* planes, size_
 }  // namespace
 }  // namespace ethereal
 
-#define ETHEREAL_DEFINE_PATCHES(train, matcher)                                                     \
-    namespace ethereal {                                                                            \
+#define ETHEREAL_DEFINE_PATCHES(train, matcher)                                                        \
+    namespace ethereal {                                                                               \
     void train(const MachineShape& m, const Feedback& f, const ClassAutomata& a, const PatchEvents& e, \
-               Stream s, const std::atomic<bool>& stop) {                                           \
-        PatchTrainer(m, f, a, s, e.patch).run(e, stop);                                             \
-    }                                                                                               \
+               Stream s, const std::atomic<bool>& stop) {                                              \
+        PatchTrainer(m, f, a, s, e.patch).run(e, stop);                                                \
+    }                                                                                                  \
     void matcher(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) { \
-        match_all(clauses, planes, n_rows, fires);                                                  \
-    }                                                                                               \
+        match_all(clauses, planes, n_rows, fires);                                                     \
+    }                                                                                                  \
     }

@@ -1,5 +1,6 @@
-// The planes of one row, in eight copies shifted by one bit each. So a literal at any place of the patch is read
-// with one load per vector of positions. Included by one translation unit per instruction set (see lanes.hpp).
+// The planes of one row, in eight copies shifted by one bit each. So a literal at any place of the patch is
+// read with one load per vector of positions. Included by one translation unit per instruction set (see
+// lanes.hpp).
 #pragma once
 #include <algorithm>
 #include <cstring>
@@ -58,8 +59,7 @@ public:
         if (boolean >= shape_.n_content())
             return uint32_t(first_place_ + span_ * (boolean - shape_.n_content()));
         const uint32_t plane = boolean % shape_.planes, cell = boolean / shape_.planes;
-        const size_t shift =
-            size_t(cell / shape_.patch_width) * shape_.width + cell % shape_.patch_width;
+        const size_t shift = size_t(cell / shape_.patch_width) * shape_.width + cell % shape_.patch_width;
         return uint32_t((8 * plane + shift % 8) * stride_ + shift / 8);
     }
 
@@ -83,7 +83,8 @@ public:
         const uint8_t* const at = buffer_.data();
         bool any = false;
         for (size_t v = 0; v < n_vectors_; ++v) {
-            const Bytes left = match_vector(at + v * kWidth, Lanes::load(&valid_[v * kWidth]), places, n_true, n);
+            const Bytes left =
+                match_vector(at + v * kWidth, Lanes::load(&valid_[v * kWidth]), places, n_true, n);
             any |= !is_zero(left);
             Lanes::store(match + v * kWidth, left);
         }
@@ -105,8 +106,8 @@ private:
         const auto bits = [&](size_t i) { return Lanes::load(from + places[i]); };
         size_t i = 0;
         for (; i + 4 <= n_true; i += 4) {
-            left = Lanes::both(left, Lanes::both(Lanes::both(bits(i), bits(i + 1)),
-                                                 Lanes::both(bits(i + 2), bits(i + 3))));
+            left = Lanes::both(
+                left, Lanes::both(Lanes::both(bits(i), bits(i + 1)), Lanes::both(bits(i + 2), bits(i + 3))));
             if (is_zero(left)) return left;
         }
         for (; i < n_true; ++i) left = Lanes::both(left, bits(i));
@@ -120,9 +121,7 @@ private:
     }
 
     static void set(uint8_t* bits, size_t i) { bits[i / 8] |= uint8_t(1u << (i % 8)); }
-    static bool is_zero(Bytes x) {
-        return Lanes::zero64(x) == (uint64_t(1) << (kWidth / 8)) - 1;
-    }
+    static bool is_zero(Bytes x) { return Lanes::zero64(x) == (uint64_t(1) << (kWidth / 8)) - 1; }
 
     const PatchShape& shape_;
     size_t n_vectors_, n_words_, span_, stride_, first_place_;

@@ -107,10 +107,10 @@ private:
         std::vector<uint8_t> truth;    // Booleans x states
     };
     std::vector<Feature> of_feature_;
-    std::vector<uint32_t> feature_of_boolean_;         // index in of_feature_
-    std::vector<std::vector<uint32_t>> kept_off_;      // per literal of a clause: rows on which it alone is false
-    std::vector<std::vector<double>> losses_on_;       // what the clause's votes add to the loss of these rows
-    std::vector<double> losses_off_, on_, off_;        // of move_one_literal
+    std::vector<uint32_t> feature_of_boolean_;     // index in of_feature_
+    std::vector<std::vector<uint32_t>> kept_off_;  // per literal of a clause: rows on which it alone is false
+    std::vector<std::vector<double>> losses_on_;   // what the clause's votes add to the loss of these rows
+    std::vector<double> losses_off_, on_, off_;    // of move_one_literal
     std::vector<Clause> clauses_;
     std::vector<uint32_t> uses_;  // per Boolean: clauses that include it or its negation
 };

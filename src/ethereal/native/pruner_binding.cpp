@@ -55,8 +55,8 @@ std::unique_ptr<ClauseRows> rows_of(const Booleans& x, const std::optional<Patch
     if (!patch) return std::make_unique<ethereal::WholeRows>(planes_of(x));
     if (x.shape(0) >= (uint64_t(1) << 32)) throw std::invalid_argument("booleans: too many rows");
     if (x.shape(1) != patch->row_booleans()) throw std::invalid_argument("booleans: not those of the patch");
-    return std::make_unique<ethereal::PatchRows>(*patch, reinterpret_cast<const uint8_t*>(x.data()), x.shape(0),
-                                                 x.stride(0), x.stride(1));
+    return std::make_unique<ethereal::PatchRows>(*patch, reinterpret_cast<const uint8_t*>(x.data()),
+                                                 x.shape(0), x.stride(0), x.stride(1));
 }
 
 std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals& literals,
@@ -120,8 +120,8 @@ void init_square(SquarePruner* self, const Booleans& booleans, const Literals& f
     const size_t n_signs = signs.shape(0) == 2 * booleans.shape(1) ? signs.shape(0) : 0;
     for (size_t l = 0; l < n_signs; ++l)
         if (signs(l) < -1 || signs(l) > 1) throw std::invalid_argument("SquarePruner: a sign is -1, 0 or 1");
-    new (self) SquarePruner(rows_of(booleans, std::nullopt), targets.data(), features.data(), own_literals, own_offsets,
-                            votes.data(), scale, seed, {signs.data(), signs.data() + n_signs});
+    new (self) SquarePruner(rows_of(booleans, std::nullopt), targets.data(), features.data(), own_literals,
+                            own_offsets, votes.data(), scale, seed, {signs.data(), signs.data() + n_signs});
 }
 
 uint64_t sweep(Pruner& pruner, double price, const std::tuple<double, double, double, double, double>& size) {

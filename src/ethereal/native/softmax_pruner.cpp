@@ -81,7 +81,8 @@ double SoftmaxPruner::growth(uint32_t row, const std::vector<Factor>& factors) c
     return std::max(result, 1e-12);  // shares are rounded: they may sum to a little more than 1
 }
 
-void SoftmaxPruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign) {
+void SoftmaxPruner::add_votes(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
+                              int sign) {
     const std::vector<Factor> changes = factors(votes, sign);
     for (uint32_t i : rows) {
         const double scale = 1 / growth(i, changes);
@@ -91,8 +92,8 @@ void SoftmaxPruner::add_votes(const std::vector<uint32_t>& rows, const std::vect
     }
 }
 
-void SoftmaxPruner::find_losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes, int sign,
-                         std::vector<double>& losses) const {
+void SoftmaxPruner::find_losses(const std::vector<uint32_t>& rows, const std::vector<int32_t>& votes,
+                                int sign, std::vector<double>& losses) const {
     const std::vector<Factor> changes = factors(votes, sign);
     losses.resize(rows.size());
     for (size_t k = 0; k < rows.size(); ++k) losses[k] = growth(rows[k], changes);

@@ -23,8 +23,8 @@ void SquarePruner::begin_sweep() {
     for (int32_t sum : sums_) total_ += sum;
 }
 
-// A vote that changes by d changes the loss by -x * (sum of the residuals of the clause's rows) + x^2 * rows / 2,
-// x = scale * d, and by less where the offset follows.
+// A vote that changes by d changes the loss by -x * (sum of the residuals of the clause's rows) + x^2 * rows
+// / 2, x = scale * d, and by less where the offset follows.
 Pruner::Move SquarePruner::best_vote_move(Clause& clause, double price, const SizeModel& size) {
     Move best;
     const double rows = double(clause.rows.size());

@@ -1,5 +1,5 @@
-// Training of one class: evaluate its clauses on a row, and give feedback to those that are drawn. Included by
-// one translation unit per instruction set (see lanes.hpp).
+// Training of one class: evaluate its clauses on a row, and give feedback to those that are drawn. Included
+// by one translation unit per instruction set (see lanes.hpp).
 #pragma once
 #include "train_feedback.hpp"
 

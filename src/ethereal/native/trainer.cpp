@@ -196,8 +196,8 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
                                      events[c].size()},
                                     stream, stop);
                 else
-                    train(shape_, feedback_, automata(c),
-                          {rows.literals, events[c].data(), events[c].size()}, stream, stop);
+                    train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
+                          stream, stop);
                 seconds[c] = std::chrono::duration<double>(Clock::now() - start).count();
             }
         } catch (...) {
