@@ -105,13 +105,9 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    output, version = model.output, 2 if model.front_end is None else 3
-    if isinstance(output, ClassesOrUnknown) or model.seen is not None or model.early:
-        version = 4
-    version = 5 if isinstance(output, Number) else version
-    version = version if model.patch is None else 6
+    output = model.output
     about: dict[str, Any] = {
-        "format_version": version,
+        "format_version": _version_of(model),
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "booleanizer": booleanizer,
@@ -146,6 +142,17 @@ def to_file_bytes(model: Model) -> bytes:
         )
     start, end = _digest_place(blank)
     return blank[:start] + hashlib.sha256(blank).hexdigest().encode() + blank[end:]
+
+
+def _version_of(model: Model) -> int:
+    """Return the lowest version that holds a model."""
+    if model.patch is not None:
+        return 6
+    if isinstance(model.output, Number):
+        return 5
+    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None or model.early:
+        return 4
+    return 2 if model.front_end is None else 3
 
 
 def from_file_bytes(data: bytes) -> Model:
