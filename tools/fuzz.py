@@ -124,6 +124,7 @@ def write_seeds() -> None:
         zipped,
     )
     from ethereal import Booleanizer, Model
+    from ethereal.model import Number
     from ethereal.model.clauses import Clauses, plain_votes
     from ethereal.model.codes import compact, redress, to_bytes
     from ethereal.model.file import to_file_bytes
@@ -145,6 +146,10 @@ def write_seeds() -> None:
         boolean_rates=[0.1, 0.2, 0.3],
     )
     seeds: dict[str, list[bytes]] = {"etm": [], "container": [], "compact_code": [], "redress_words": []}
+    number = Model.of(
+        raw.clauses.voting(raw.weights[:, :1]), output=Number(0.25, 0.1), booleanizer=raw.fitted
+    )
+    seeds["etm"].append(to_file_bytes(number))
     for model in (plain, raw):
         seeds["etm"].append(to_file_bytes(model))
         seeds["container"] += [to_bytes(model, "compact"), to_bytes(model, "redress")]

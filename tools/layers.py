@@ -39,6 +39,7 @@ LAYERS = {
     "device": "emulate, boot, measure a model or a baseline, copy to a real board, record its samples",
     "tuning": "the best model within a budget",
     "runs": "`ethereal.run`: options, stages and their results, the folder, the report",
+    "studio": "`ethereal studio`: a page on this computer over `ethereal.run`",
     "cli": "one module per command",
 }
 ORDER = list(LAYERS)

@@ -182,14 +182,14 @@ def one(name, seed, with_budgets):
     rf, rf_seconds = timed(lambda: RandomForestRegressor(random_state=seed).fit(a, c))
     hgb, _ = timed(lambda: HistGradientBoostingRegressor(random_state=seed).fit(a, c))
     half = reg.model_.output.half_width
-    found = {
+    record = {
         "table": name, "split": seed, "rows": len(learn), "features": X.shape[1],
         "ours": reg.score(b, d), "forest": rf.score(b, d), "boosting": hgb.score(b, d),
         "seconds": seconds, "forest_seconds": rf_seconds, "clauses": reg.model_.n_clauses,
         "inside": float((np.abs(reg.predict(b) - d) <= half).mean()), "width": 2 * half / float(np.std(d)),
     }  # fmt: skip
     if with_budgets:
-        found["budgets"] = True
+        record["budgets"] = True
         filled = (
             np.where(np.isnan(a), np.nanmedian(a, axis=0), a),
             np.where(np.isnan(b), np.nanmedian(a, axis=0), b),
@@ -199,24 +199,24 @@ def one(name, seed, with_budgets):
             try:
                 pruned = prune(reg.model_, a, c, flash=budget, random_state=seed)
                 half = pruned.model.output.half_width
-                found[f"ours {budget}"] = r2_score(d, pruned.model.ignoring_missing().predict(b))
-                found[f"bytes {budget}"] = pruned.footprint.bytes
+                record[f"ours {budget}"] = r2_score(d, pruned.model.ignoring_missing().predict(b))
+                record[f"bytes {budget}"] = pruned.footprint.bytes
                 inside = np.abs(pruned.model.ignoring_missing().predict(b) - d) <= half
-                found[f"inside {budget}"] = float(inside.mean())
+                record[f"inside {budget}"] = float(inside.mean())
             except BudgetError:
-                found[f"ours {budget}"] = None
+                record[f"ours {budget}"] = None
         given = filled[0], c, rest, held_out, seed, BUDGETS
         for kind, made in (("forest", forests(*given)), ("boosting", boosted(*given))):
-            for budget, rival in zip(BUDGETS, made, strict=True):
-                found[f"{kind} {budget}"] = rival.score(filled[1], d)
+            for budget, other in zip(BUDGETS, made, strict=True):
+                record[f"{kind} {budget}"] = other.score(filled[1], d)
     if name in MONOTONIC and seed == 0:
         ways = {columns.index(column): way for column, way in MONOTONIC[name].items()}
         tame = EtherealRegressor(monotonic=ways, random_state=seed).fit(a, c)
         model = prune(tame.model_, a, c, flash=4096, random_state=seed).model.ignoring_missing()
         wrong, made = violations(model, b, columns, MONOTONIC[name], 1000)
         wild, _ = violations(reg.model_.ignoring_missing(), b, columns, MONOTONIC[name], 100)
-        found |= {"monotone": tame.score(b, d), "violations": wrong, "sweeps": made, "without": wild}
-    return found
+        record |= {"monotone": tame.score(b, d), "violations": wrong, "sweeps": made, "without": wild}
+    return record
 
 
 def summary(lines):
@@ -225,9 +225,9 @@ def summary(lines):
         part = frame_of[frame_of.table.isin(names)]
         by_table = part.groupby("table")[["ours", "forest", "boosting", "inside"]].mean()
         print(kind, len(by_table), "tables", by_table.mean().round(4).to_dict())
-        for rival in ("forest", "boosting"):
-            difference = by_table.ours - by_table[rival]
-            print("  less", rival, round(difference.mean(), 4), "+-", round(difference.sem(), 4))
+        for other in ("forest", "boosting"):
+            difference = by_table.ours - by_table[other]
+            print("  less", other, round(difference.mean(), 4), "+-", round(difference.sem(), 4))
         for budget in BUDGETS:
             names_of = [f"{who} {budget}" for who in ("ours", "forest", "boosting")]
             if names_of[0] not in part:

@@ -45,7 +45,7 @@ def test_run_comes_first_among_the_commands():
     """Fault F30: it was the twelfth of nineteen."""
     text = help_of([])
     names = [name for name in re.findall(r"^│ ([a-z]+) ", text, re.MULTILINE)]
-    assert names[:4] == ["run", "report", "train", "prune"]
+    assert names[:4] == ["run", "report", "studio", "train"]
     assert set(names) == set(ROOT.commands)
     assert "Commands" not in panels(text)  # each has a panel that says what it is for
 

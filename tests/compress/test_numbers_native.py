@@ -1,4 +1,6 @@
-"""Pruning and fitting numbers: the bits of the plain reference, books that are right, and signs that are kept."""
+"""Pruning and fitting numbers: the bits of the plain reference, right books, and signs that are kept."""
+
+import itertools
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ RISING = np.array([1, 1, 1, 0, -1, -1, -1, -1, -1, 0, 1, 1], np.int8)  # with fe
 
 def a_machine(seed, n_rows=60):
     rng = np.random.default_rng(seed)
-    clauses = random_clauses(rng, 6, n_classes=1, n_clauses=10, shortest=1, longest=4, contradictions=True, zeros=0)
+    clauses = random_clauses(
+        rng, 6, n_classes=1, n_clauses=10, shortest=1, longest=4, contradictions=True, zeros=0
+    )
     rows = rng.random((n_rows, 6)) < rng.random(6)
     targets = rows[:, 0] + 2.0 * (rows[:, 3] & rows[:, 4]) + rng.normal(0, 0.3, n_rows)
     return rows, targets, clauses
@@ -25,7 +29,10 @@ def a_machine(seed, n_rows=60):
 
 @settings(max_examples=25)
 @given(
-    st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.003, 0.02]), st.sampled_from([0.05, 0.3]), st.booleans()
+    st.integers(0, 2**32 - 1),
+    st.sampled_from([0.0, 0.003, 0.02]),
+    st.sampled_from([0.05, 0.3]),
+    st.booleans(),
 )
 def test_the_descent_has_the_bits_of_the_reference(seed, price, scale, is_monotone):
     rows, targets, clauses = a_machine(seed)
@@ -42,8 +49,8 @@ def test_the_descent_has_the_bits_of_the_reference(seed, price, scale, is_monoto
     literals, offsets, votes = native.clauses()
     for j, vote in enumerate(votes.tolist()):
         assert 0 < abs(vote) <= 127
-        own = signs[literals[offsets[j] : offsets[j + 1]]] if is_monotone else np.zeros(1)
-        assert (own * vote >= 0).all()
+        of_clause = signs[literals[offsets[j] : offsets[j + 1]]] if is_monotone else np.zeros(1)
+        assert (of_clause * vote >= 0).all()
 
 
 def test_the_loss_leaves_the_offset_out():
@@ -52,7 +59,7 @@ def test_the_loss_leaves_the_offset_out():
     pruner = _native.SquarePruner(rows, *given)
     literals, offsets, votes = clauses
     both = np.concatenate([rows, ~rows], axis=1)
-    fires = np.stack([both[:, literals[a:b]].all(axis=1) for a, b in zip(offsets, offsets[1:], strict=False)])
+    fires = np.stack([both[:, literals[a:b]].all(axis=1) for a, b in itertools.pairwise(offsets)])
     left = targets - 0.3 * (fires.T @ votes)[:, 0]
     assert pruner.loss == pytest.approx(0.5 * ((left - left.mean()) ** 2).sum())
 
@@ -113,7 +120,7 @@ def test_bad_arrays_are_refused(change):
     given = {"booleans": rows, "features": FEATURES, "targets": targets, "literals": literals}
     given |= {"offsets": offsets, "votes": votes, "scale": 0.1, "seed": 0, "signs": np.zeros(0, np.int8)}
     _native.SquarePruner(**given)
-    with pytest.raises(ValueError, match="Pruner|features|shapes"):
+    with pytest.raises(ValueError, match=r"Pruner|features|shapes"):
         _native.SquarePruner(**{**given, **change})
 
 

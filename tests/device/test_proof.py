@@ -15,7 +15,7 @@ from ethereal.device import proof
 from ethereal.device.proof import Source, prove
 from ethereal.export import make_program
 from ethereal.features.window_features import WindowFeatures
-from random_models import random_model
+from random_models import number_model, random_model
 from thinned import few
 from windows import model_of
 
@@ -65,6 +65,27 @@ def test_a_wrong_call_and_an_endless_loop_are_found(old, new, finding):
     (analysis,) = prove(replace(source, files=files), functions=["predict"], int_bits=(32,))
     assert not analysis.is_proven
     assert finding in analysis.findings[0]
+
+
+@needs_frama_c
+@pytest.mark.parametrize("layout", few(["straight", "fast", "compact", "redress"]))
+def test_a_number_is_proven_and_a_wrong_one_is_found(layout):
+    model, _ = number_model(21, n_features=3, n_clauses=8)
+    source = Source.of(make_program(model, layout, with_names=True))
+    asked = [name for name in source.functions if name in ("check", "sum", "value", "sum_row", "names")]
+    assert {"sum", "value", "names"} <= set(asked)
+    for analysis in prove(source, functions=asked, int_bits=(16,)):
+        assert analysis.is_proven, analysis.findings
+    place = "return votes;" if layout == "straight" else "return sum;"
+    text = source.files["model.c"]
+    assert place in text
+    files = source.files | {"model.c": text.replace(place, place.replace(";", " + 16777216;"))}
+    (analysis,) = prove(replace(source, files=files), functions=["sum"], int_bits=(32,))
+    assert not analysis.is_proven
+    broken = source.files["model.h"].replace("MODEL_SCALE 0.125f", "MODEL_SCALE 3e38f")
+    files = source.files | {"model.h": broken}
+    (analysis,) = prove(replace(source, files=files), functions=["value"], int_bits=(32,))
+    assert not analysis.is_proven
 
 
 @needs_frama_c

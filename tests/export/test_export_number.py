@@ -79,13 +79,13 @@ def test_a_program_that_asks_for_the_sum_alone_has_no_floating_point(tmp_path):
     ["cortex-m7", "cortex-m0plus", "cortex-m4", "cortex-m33", "riscv32", "atmega328p"], TAKING))  # fmt: skip
 def test_emulated_cores_give_the_sums_and_the_bits(target, layout):
     model, X = number_model(21)
-    found = device.measure(model, X[:20], target, layout, worst=target != "atmega328p")
-    assert found.agreement == 1.0
-    if found.worst_instructions:
+    measured = device.measure(model, X[:20], target, layout, worst=target != "atmega328p")
+    assert measured.agreement == 1.0
+    if measured.worst_instructions:
         assert (
-            found.total_instructions_max
-            <= found.worst_instructions
-            <= 1.6 * found.total_instructions_max + 30
+            measured.total_instructions_max
+            <= measured.worst_instructions
+            <= 1.6 * measured.total_instructions_max + 30
         )
 
 
@@ -129,8 +129,8 @@ def test_no_project_of_a_number_speaks_of_classes(name, of_windows):
     for path, text in texts.items():
         assert "@" not in path
         assert not re.search(r"gauge_predict|gauge_class|GAUGE_CLASS|@\w+@", text), path
-        found = re.search(r"\bclass(es)?\b(?! sums)", text)
-        assert found is None, (path, text[max(0, found.start() - 80) : found.end() + 40])
+        spoken = re.search(r"\bclass(es)?\b(?! sums)", text)
+        assert spoken is None, (path, text[max(0, spoken.start() - 80) : spoken.end() + 40])
     everything = "\n".join(map(str, texts.values()))
     assert "GAUGE_HALF_WIDTH 1.5f" in everything
     assert "degC" in everything

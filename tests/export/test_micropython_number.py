@@ -86,8 +86,8 @@ def test_a_package_runs_in_micropython(of_windows, tmp_path, micropython):
     )
     files = {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
     gold = bytearray(files["model.gold"])
-    found, wrong = micropython.run(files, [script])[0].splitlines()
-    assert json.loads(found) == bits(model.predict(some))
+    told, wrong = micropython.run(files, [script])[0].splitlines()
+    assert json.loads(told) == bits(model.predict(some))
     n = struct.unpack_from("<H", gold, 8)[0]
     assert wrong == f"0 ({n}, 0)"
     gold[-1] ^= 1  # a number that is another one

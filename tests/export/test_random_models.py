@@ -81,7 +81,8 @@ def test_the_page_answers_like_the_host(tmp_path):
     cases, expected = [], []
     for seed in range(30):
         model, rows = odd_model(seed)
-        page = render(Report("t", "s", model, rows, model.classes[np.zeros(len(rows), int)]))
+        true = np.zeros(len(rows)) if model.is_number else model.classes[np.zeros(len(rows), int)]
+        page = render(Report("t", "s", model, rows, true))
         data = re.search(r'<script[^>]*id="data"[^>]*>(.*?)</script>', page, re.DOTALL)
         numbers = [
             [None if np.isnan(v) else v if np.isfinite(v) else str(v) for v in row]
@@ -89,7 +90,8 @@ def test_the_page_answers_like_the_host(tmp_path):
         ]
         cases.append({"data": json.loads(data[1]), "rows": numbers})
         sums = plain_sums(model, rows)
-        expected.append([sums.tolist(), model.output.codes(sums).tolist()])
+        answers = model.output.answers(sums) if model.is_number else model.output.codes(sums)
+        expected.append([sums.tolist(), answers.tolist()])
     script = re.search(r"^class LiveModel \{.*?^\}", page, re.DOTALL | re.MULTILINE)[0]
     (tmp_path / "cases.json").write_text(json.dumps(cases))
     (tmp_path / "run.js").write_text(

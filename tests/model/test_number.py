@@ -1,16 +1,19 @@
 """A number as the answer of a model: what it is, what it costs, and who refuses it."""
 
 import copy
+import hashlib
+import json
 import math
 import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from safetensors import numpy as safetensors
 
 from ethereal import Model
 from ethereal.model import Number
-from ethereal.model.file import from_file_bytes, to_file_bytes
+from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.model.needs import NotSupported
 
 X = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=bool)
@@ -116,3 +119,38 @@ def test_simplification_keeps_values():
     model = Model([0, 0, 1], [0, 1, 2, 3], [[3], [4], [0]], n_booleans=2, output=NUMBER)
     assert model.simplify().n_clauses == 1
     assert model.simplify().predict(X).tobytes() == model.predict(X).tobytes()
+
+
+def edited(change):
+    """A file of a number whose description a hostile hand changed, with a checksum that fits."""
+    blank = to_file_bytes(model_of([3, -2]))
+    length = int.from_bytes(blank[:8], "little")
+    about = json.loads(json.loads(blank[8 : 8 + length])["__metadata__"]["ethereal"])
+    change(about)
+    about["sha256"] = "0" * 64
+    arrays = {name: np.ascontiguousarray(array) for name, array in safetensors.load(blank).items()}
+    data = safetensors.save(arrays, {"ethereal": json.dumps(about, separators=(",", ":"))})
+    return data.replace(b"0" * 64, hashlib.sha256(data).hexdigest().encode())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda about: about.pop("number"),
+        lambda about: about.update(number=None),
+        lambda about: about.update(number=[1.0]),
+        lambda about: about["number"].update(scale=0.3),
+        lambda about: about["number"].update(scale="1"),
+        lambda about: about["number"].update(offset=1e39),
+        lambda about: about["number"].update(half_width=-1),
+        lambda about: about["number"].update(unit=["m"]),
+        lambda about: about["number"].update(more=1),
+        lambda about: about.update(unknown={"margin": 2, "label": None}),
+        lambda about: about.update(early=[[1, 2]]),
+        lambda about: about.update(format_version=4),
+    ],
+)
+def test_hostile_files_are_refused(change):
+    assert from_file_bytes(edited(lambda about: None)) == model_of([3, -2])
+    with pytest.raises(ModelFileError):
+        from_file_bytes(edited(change))

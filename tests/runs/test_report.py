@@ -13,6 +13,7 @@ import pytest
 from ethereal import Booleanizer, EtherealClassifier, Model, WindowFeatures, datasets
 from ethereal.runs.report import Report, render
 from ethereal.runs.sensor import shown_windows
+from random_models import number_model
 from thinned import few
 from windows import hard_windows, model_of
 
@@ -100,6 +101,36 @@ def digits_report():
 def live_answers(page, X):
     rows = [[None if np.isnan(v) else float(v) for v in row] for row in np.asarray(X, dtype=float)]
     return page.evaluate("rows => rows.map(row => ethereal.classSums(row))", rows)
+
+
+def test_a_number_is_shown_with_the_bits_of_python(open_page):
+    """Its unit is in the page, what pushes it up and down too, and nothing speaks of classes."""
+    model, X = number_model(21, feature_names=["<b>load</b>", *"abcde"])
+    number = model.output
+    report = Report("a gauge", "", model, X, model.predict(X) + 1)
+    page = open_page(report)
+    np.testing.assert_array_equal(live_answers(page, X), model.class_sums(X))
+    predicted = page.evaluate("rows => rows.map(row => ethereal.predict(row))", X.tolist())
+    assert np.array(predicted, dtype=np.float32).tobytes() == model.predict(X).tobytes()
+    assert predicted == model.predict(X).astype(float).tolist()
+    first = model.predict(X[:1])[0]
+    text = page.inner_text("#verdict")
+    assert text.startswith(f"temperature: {first:.1f} degC, nine times of ten between {first - 1.5:.1f} degC")
+    assert text.endswith(f"(true: {first + 1:.1f} degC)")
+    why = model.explain(X[0])
+    shown = page.locator("#fired tr").all_inner_texts()
+    assert len(shown) == len(why.up) + len(why.down)
+    assert shown[0].split("\t")[0] == number.amount(why.up[0][0])
+    sums = page.locator("#votes .number").all_inner_texts()
+    assert sums[0] == number.amount(sum(vote for vote, _ in why.up))
+    assert sums[1].replace("−", "-") == number.amount(sum(vote for vote, _ in why.down))
+    assert page.locator("#error-charts svg").count() == 2  # and none against a time
+    assert page.locator("#error-charts circle").count() == 2 * len(X)
+    assert f"{len(X)} of them" in page.inner_text("#confusion-note")  # all within 1.5
+    assert not page.locator("#filter-class").is_visible()
+    assert "+" in page.inner_text("#clause-rows")
+    live = page.inner_text("#live") if page.locator("#live").count() else page.inner_text("main")
+    assert "class" not in live.lower()
 
 
 def test_live_model_agrees_with_python(open_page, digits_report):

@@ -39,8 +39,8 @@ def odd_model(seed: int) -> tuple[Model, NDArray[Any]]:
     if rng.random() < 0.15 and model.n_classes > 1:
         model = model.with_unknown(int(rng.choice([1, 2, 5, 1000, MOST_VOTES])))
     rows = _rows(rng, model)
-    own = np.random.default_rng([seed, 39])  # of its own, so that the other models stay what they were
-    return (as_number(model, own) if own.random() < 0.25 else model), rows
+    of_numbers = np.random.default_rng([seed, 39])  # of its own, so that the other models stay what they were
+    return (as_number(model, of_numbers) if of_numbers.random() < 0.25 else model), rows
 
 
 def as_number(model: Model, rng: np.random.Generator) -> Model:

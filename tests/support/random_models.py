@@ -102,7 +102,9 @@ def random_model(
 NUMBER = Number(scale=0.125, offset=-20.3, half_width=1.5, unit="degC", name="temperature")
 
 
-def number_model(seed: int, number: Number = NUMBER, **keywords: Any) -> tuple[Model, NDArray[Any]]:
+def number_model(
+    seed: int, number: Number = NUMBER, feature_names: list[str] | None = None, **keywords: Any
+) -> tuple[Model, NDArray[Any]]:
     """A model whose answer is a number, and rows. The keywords are those of `random_model`."""
     model, rows = random_model(seed, **{"n_classes": 1, "zeros": 0.1, "heaviest": 40, **keywords})
-    return Model.of(model.clauses, output=number, booleanizer=model.fitted), rows
+    return Model.of(model.clauses, output=number, booleanizer=model.fitted, feature_names=feature_names), rows

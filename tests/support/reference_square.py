@@ -44,7 +44,7 @@ class SquareDescent:
         self.wanted = sum(self.targets)
         pairs = itertools.pairwise(int(o) for o in offsets)
         given = [(literals[a:b], int(v[0])) for (a, b), v in zip(pairs, votes, strict=True) if b > a]
-        self.clauses = [Clause([int(x) for x in own], v, self.firing(own)) for own, v in given]
+        self.clauses = [Clause([int(x) for x in part], v, self.firing(part)) for part, v in given]
         self.sums = [0] * self.n
         self.merge()
         self.find_states()
@@ -57,8 +57,8 @@ class SquareDescent:
         return [i for i in range(self.n) if all(self.is_true(int(x), i) for x in literals)]
 
     def sign_of(self, literals: Sequence[int]) -> int:
-        found = {self.signs[x] for x in literals if self.signs} - {0}
-        return 2 if len(found) == 2 else found.pop() if found else 0
+        wanted = {self.signs[x] for x in literals if self.signs} - {0}
+        return 2 if len(wanted) == 2 else wanted.pop() if wanted else 0
 
     def may_vote(self, literals: Sequence[int], vote: int) -> bool:
         sign = self.sign_of(literals)
@@ -94,9 +94,9 @@ class SquareDescent:
         self.of_feature: dict[int, list[int]] = {}
         for b, f in enumerate(self.features):
             self.of_feature.setdefault(f, []).append(b)
-        for f, own in self.of_feature.items():
+        for f, part in self.of_feature.items():
             states, n = [0] * self.n, 1
-            for b in own if len(own) > 1 else ():
+            for b in part if len(part) > 1 else ():
                 parted: dict[tuple[int, bool], int] = {}
                 for i in range(self.n):
                     states[i] = parted.setdefault((states[i], self.booleans[i][b]), len(parted))

@@ -131,7 +131,7 @@ def test_frames_with_text_and_missing_values():
     assert reg.model_.feature_names == ("place", "load")
     assert reg.model_.categories == {"place": ("cellar", "roof", "wall")}
     assert np.isfinite(reg.predict(pd.DataFrame({"place": ["attic"], "load": [np.nan]}))).all()
-    with pytest.raises(ValueError, match="monotonic.*place"):
+    with pytest.raises(ValueError, match=r"monotonic.*place"):
         small(monotonic={"place": 1}).fit(rows, y)
 
 
@@ -148,9 +148,9 @@ def test_windows_through_a_front_end():
 def test_grids_pipelines_and_importances(friedman):
     X, X_test, y, y_test = friedman
     pipe = make_pipeline(StandardScaler(), small())
-    found = GridSearchCV(pipe, {"etherealregressor__n_bins": [3, 8]}, cv=2).fit(X[:300], y[:300])
-    assert found.best_score_ > 0.5
-    importance = permutation_importance(found.best_estimator_, X_test, y_test, n_repeats=1, random_state=0)
+    grid = GridSearchCV(pipe, {"etherealregressor__n_bins": [3, 8]}, cv=2).fit(X[:300], y[:300])
+    assert grid.best_score_ > 0.5
+    importance = permutation_importance(grid.best_estimator_, X_test, y_test, n_repeats=1, random_state=0)
     assert importance.importances_mean[3] > importance.importances_mean[9]
     assert small().set_params(booleanizer__n_bins=4).fit(X, y).booleanizer_.n_bins == 4
 
@@ -192,7 +192,7 @@ def test_labels_that_cannot_be_learned_are_refused(y, message):
 
 
 def test_three_rows_are_too_few():
-    with pytest.raises(ValueError, match="3 sample.*minimum of 5"):
+    with pytest.raises(ValueError, match=r"3 sample.*minimum of 5"):
         small().fit(ROWS[:3], [1.0, 2.0, 3.0])
 
 
@@ -205,7 +205,7 @@ def test_three_rows_are_too_few():
         ({"monotonic": {3: 1}}, "monotonic names column 3"),
         ({"monotonic": {0: 2}}, r"monotonic\[0\] is 2"),
         ({"monotonic": {0: True}}, r"monotonic\[0\] is True"),
-        ({"monotonic": {0: 1}, "booleanizer": Booleanizer(4, "onehot")}, "no thresholds that rise"),
+        ({"monotonic": {0: 1}, "booleanizer": Booleanizer(4, "onehot")}, "not thresholds that rise"),
         ({"booleanizer": "most"}, "booleanizer is 'most'"),
     ],
 )

@@ -24,6 +24,7 @@ COMMANDS = {
     "From data to a board": {
         "run": "Make the model for a board from DATA, compare it with a forest, and write a report.",
         "report": "Make the report of a finished run again.",
+        "studio": "Open a page on this computer to look at tables, start runs, and compare them.",
     },
     "One step at a time": {
         "train": "Train on DATA and write the model.",
@@ -69,7 +70,7 @@ _COMMON = {
 _PANELS = {
     "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
     "input",
-    "Reading a table": "label drop group header encoding decimal recording large test",
+    "Reading a table": "label drop group task header encoding decimal recording large test",
     "Recordings": "window hop rate scale units kernels",
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
     "noise_clauses refit literal_budget shorten vanilla boost init simplify",

@@ -131,10 +131,10 @@ def _train_number(
     }
     if len(rows.y_test):
         answers = model.ignoring_missing().predict(rows.X_test)
-        found = scores(model, answers, rows.y_test, rows.groups_test)
-        assert found.errors is not None
-        result |= {"test_r2": found.accuracy, "test_mean_absolute_error": found.errors.mean}
-        result |= {"test_within_half_width": found.errors.inside}
+        scored = scores(model, answers, rows.y_test, rows.groups_test)
+        assert scored.errors is not None
+        result |= {"test_r2": scored.accuracy, "test_mean_absolute_error": scored.errors.mean}
+        result |= {"test_within_half_width": scored.errors.inside}
     if as_json:
         typer.echo(json.dumps(result))
         return

@@ -106,6 +106,7 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
 
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
     """Return the scale of a model's votes on held-out rows. See `prune_path` for `seen`."""
+    SUPPORTS.check(model.needs)
     return task_of(model).scale(model, model._votes(held_out.booleans), held_out.codes, seen)
 
 
@@ -259,7 +260,8 @@ class PruneRows:
             raise ValueError(
                 "The rows bring no answers of others. Give them as unseen=, or take teacher='votes'."
             )
-        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * np.eye(n_classes)[self.codes]
+        labels: Floats = np.eye(n_classes)[self.codes]
+        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * labels
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
         """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""

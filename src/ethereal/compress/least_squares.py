@@ -98,10 +98,10 @@ def literal_signs(model: Model, directions: dict[int, int] | None = None) -> NDA
         asked, plain = np.unique(feature), model.clauses.boolean
         odd = set(of.feature[plain[of.kind[plain] != THRESHOLD]].tolist())
         for f in asked.tolist():
-            found = np.unique(pushes[feature == f])
-            found = found[found != 0]
-            if len(found) == 1 and f not in odd:
-                by_feature[f] = found[0]
+            ways = np.unique(pushes[feature == f])
+            ways = ways[ways != 0]
+            if len(ways) == 1 and f not in odd:
+                by_feature[f] = ways[0]
     else:
         for f, direction in directions.items():
             by_feature[f] = direction

@@ -83,7 +83,7 @@ class Task(Protocol):
     def scale(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], seen: bool) -> float:
         """Return the logits of a vote. Of a number it is one over the spread of the labels."""
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own: float,
+    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
                 spread: float) -> Floats:  # fmt: skip
         """Return what a pruned model should answer: shares of its own answer and of the labels.
 
@@ -127,13 +127,13 @@ class ClassTask:
         scale = vote_scale(votes, codes, trained)
         return min(scale, trained) if seen else scale
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own: float,
+    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
                 spread: float) -> Floats:  # fmt: skip
         targets: Floats = softmax(scale * model._votes(booleans))
         labels = (1 - spread) * np.eye(model.n_classes)[codes] + spread / model.n_classes
         given = targets[: len(labels)]
-        given *= own
-        given += (1 - own) * labels
+        given *= own_share
+        given += (1 - own_share) * labels
         return targets
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
@@ -175,12 +175,12 @@ class NumberTask:
         spread = float(np.std(codes))
         return 1 / spread if spread > 0 else 1.0
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own: float,
+    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
                 spread: float) -> Floats:  # fmt: skip
         targets = model.output.answers(model._votes(booleans)).astype(np.float64)
         given = targets[: len(codes)]
-        given *= own
-        given += (1 - own) * codes
+        given *= own_share
+        given += (1 - own_share) * codes
         return targets
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:

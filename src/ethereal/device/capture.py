@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ _MOST_AXES = 16
 _CLOCK, _WRAP = re.compile(rb"([0-9]{1,10}):(.*)"), 2**32  # microseconds of the board before a sample
 _NUMBER, _NAME = re.compile(rb"[+-]?[0-9]{1,5}"), re.compile(rb"[A-Za-z][A-Za-z0-9_]{0,39}")
 _USUAL_AXES = ("ax", "ay", "az", "gx", "gy", "gz")
+_RECENT = 2**16  # samples that a recording keeps in memory for who watches
 _MOST_LINE = 4096  # bytes that are waited for a line's end
 
 
@@ -46,6 +48,7 @@ class Captured:
     has_clock: bool = False  # whether the board sends its time
     why_ended: str = ""  # empty when it ended as asked for
     times: list[float] = field(default_factory=list, repr=False)  # of the first and the last sample
+    recent: deque[tuple[int, ...]] = field(default_factory=lambda: deque(maxlen=_RECENT), repr=False)
     mark: int = 0  # of the last sample: microseconds, or its number
 
     @property
@@ -57,17 +60,19 @@ class Captured:
 
 def capture(port: str, label: str, out: str | Path, *, group: str | None = None,
             axes: Sequence[str] | None = None, seconds: float | None = None, baudrate: int = 115200,
-            progress: Callable[[Captured], None] = lambda recording: None) -> Captured:  # fmt: skip
+            progress: Callable[[Captured], object] = lambda recording: None) -> Captured:  # fmt: skip
     """Write a recording of a label until it is interrupted, or for some seconds.
+
+    `progress` is called while samples come, and ends the recording by returning True.
 
     The file is `out/LABEL/TIME.csv`, or `out/LABEL/GROUP/TIME.csv`. It has a temporary name until the end.
     The first line is dropped, because it may have begun before the port was opened. Later lines that are not
     whole samples are dropped and counted. Ctrl-C, a silent board and a port that goes away end the recording,
     and what was written is kept.
     """
-    folder = Path(out) / _name("label", label)
+    folder = Path(out) / check_name("label", label)
     if group is not None:
-        folder /= _name("group", group)
+        folder /= check_name("group", group)
     if seconds is not None:
         check_number("seconds", seconds, 0.01, 1e7)
     with closing(_opened(port, baudrate)) as serial:
@@ -93,7 +98,8 @@ def write_sketch(sketch: str, out: str | Path, rate: float = USUAL_RATE) -> Path
     return path
 
 
-def _name(parameter: str, text: str) -> str:
+def check_name(parameter: str, text: str) -> str:
+    """Return what names a folder, or refuse it."""
     if not text or text != text.strip() or text.startswith(".") or re.search(r'[/\\:*?"<>|\x00-\x1f]', text):
         raise ValueError(f"{parameter} is {text!r}. It names a folder, so give letters, numbers and dashes.")
     return text
@@ -119,7 +125,7 @@ def _opened(port: str, baudrate: int) -> Any:
 
 
 def _record(serial: Any, file: BinaryIO, recording: Captured, seconds: float | None,
-            progress: Callable[[Captured], None]) -> None:  # fmt: skip
+            progress: Callable[[Captured], object]) -> None:  # fmt: skip
     """Copy samples until the end. Nothing at all is an error."""
     begin = heard = time.monotonic()
     waiting, is_first, last = b"", True, b""
@@ -134,8 +140,8 @@ def _record(serial: Any, file: BinaryIO, recording: Captured, seconds: float | N
             for line in lines:
                 last = line.strip() or last
                 heard = now if _write(line.strip(), file, recording, now) else heard
-            if lines:
-                progress(recording)
+            if lines and progress(recording) is True:
+                break
             if now - heard > SILENT_SECONDS:
                 recording.why_ended = f"the board sent no samples for {SILENT_SECONDS:g} seconds"
                 break
@@ -175,7 +181,9 @@ def _write(line: bytes, file: BinaryIO, recording: Captured, now: float) -> bool
         recording.mark = recording.n_samples + recording.n_dropped
     else:
         recording.mark += (int(clock[1]) - recording.mark) % _WRAP
-    file.write(b",".join(str(number).encode() for number in (recording.mark, *map(int, cells))) + b"\n")
+    sample = tuple(map(int, cells))
+    file.write(b",".join(str(number).encode() for number in (recording.mark, *sample)) + b"\n")
+    recording.recent.append(sample)
     recording.n_samples += 1
     recording.times[recording.n_samples > 1 :] = [now if clock is None else recording.mark / 1e6]
     return True

@@ -57,7 +57,7 @@ def output(classes: ArrayLike | None, number: Number | None) -> Classes | Number
 
 
 def votes_of_number(clauses: Clauses, answers_early: bool) -> None:
-    """Refuse votes that are no number: of several columns, too many to be exact, or counted in part."""
+    """Refuse votes that cannot be a number: of several columns, too many to be exact, or counted in part."""
     if clauses.weights.shape[1] != 1:
         raise ValueError(f"weights has shape {clauses.weights.shape}. A number has votes in one column.")
     if answers_early:

@@ -689,6 +689,8 @@ class Model:
             raise ValueError(f"{len(self.feature_names)} feature_names for {n_named} features")
         if self.front_end is not None:
             checks.front_end(self.front_end, self.fitted)
+        if self.seen is not None and self.is_number:
+            raise NotSupported("A model whose answer is a number does not keep what training saw.")
         if self.seen is not None and len(self.seen.low) != self.n_features:
             raise ValueError(f"{len(self.seen.low)} ranges for {self.n_features} features")
         if self.boolean_rates is not None and len(self.boolean_rates) != n_booleans:

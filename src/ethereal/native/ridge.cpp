@@ -10,14 +10,15 @@ namespace ethereal {
 namespace {
 
 constexpr double kNothing = 1e-100;  // the length of a column that is rounding alone
-constexpr int kMostSweeps = 300;    // of the descent with signs
-constexpr double kSettled = 1e-7;   // of the largest vote: a sweep that changes less is the last
+constexpr int kMostSweeps = 300;     // of the descent with signs
+constexpr double kSettled = 1e-7;    // of the largest vote: a sweep that changes less is the last
 
 ETHEREAL_WIDEST void add(double* to, const double* row, size_t n, double times) {
     for (size_t k = 0; k < n; ++k) to[k] += times * row[k];
 }
 
-ETHEREAL_WIDEST void add_two(double* to, const double* a, double by, const double* b, double times, size_t n) {
+ETHEREAL_WIDEST void add_two(double* to, const double* a, double by, const double* b, double times,
+                             size_t n) {
     for (size_t k = 0; k < n; ++k) to[k] += by * a[k] + times * b[k];
 }
 

@@ -1,10 +1,11 @@
 // Votes of given clauses by ridge regression: they minimize
 //
-//     sum over rows of weight * (target - offset - sum of the votes of its clauses)^2  +  strength * |votes|^2.
+//     sum over rows of weight * (target - offset - sum of the votes of its clauses)^2  +  strength *
+//     |votes|^2.
 //
 // The matrix of the clauses becomes tridiagonal once (Householder), so that every strength costs next to
-// nothing after that. All sums have one order and nothing comes from a library of linear algebra: the same rows
-// give the same bits on every machine.
+// nothing after that. All sums have one order and nothing comes from a library of linear algebra: the same
+// rows give the same bits on every machine.
 #pragma once
 #include <cstddef>
 #include <cstdint>

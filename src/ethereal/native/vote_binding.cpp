@@ -60,7 +60,8 @@ void init_ridge(Ridge* self, const Outputs& outputs, const Weights& weights) {
         if (!(weights(i) >= 0)) throw std::invalid_argument("Ridge: a weight is out of range");
         total += weights(i);
     }
-    if (!(total > 0) || std::isinf(total)) throw std::invalid_argument("Ridge: the weights have no finite sum");
+    if (!(total > 0) || std::isinf(total))
+        throw std::invalid_argument("Ridge: the weights have no finite sum");
     const nb::gil_scoped_release release;
     new (self) Ridge(reinterpret_cast<const uint8_t*>(outputs.data()), n, outputs.shape(1), weights.data());
 }

@@ -45,8 +45,8 @@ def scores(
 ) -> Scores:
     """Return R2 and the errors of numbers on test rows. A model tells the interval around its answers.
 
-    >>> found = scores(None, np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))
-    >>> found.accuracy, round(found.errors.mean, 2)
+    >>> scored = scores(None, np.array([1.0, 2.0, 4.0]), np.array([1.0, 2.0, 3.0]))
+    >>> scored.accuracy, round(scored.errors.mean, 2)
     (0.5, 0.33)
     """
     error = np.abs(predicted.astype(np.float64) - y)
@@ -93,9 +93,9 @@ def learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
         show(1.0, "")
     model.save(folder.path / "machine.etm")
     model.simplify().save(folder.path / "host.etm")
-    found = scores(model, model.ignoring_missing().predict(rows.X_test), rows.y_test, rows.groups_test)
+    scored = scores(model, model.ignoring_missing().predict(rows.X_test), rows.y_test, rows.groups_test)
     return Learned(
-        **vars(found),
+        **vars(scored),
         seconds=time.perf_counter() - begin,
         history=(),
         clauses=model.n_clauses,
@@ -124,12 +124,12 @@ def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Prune
             progress=lambda done, total: show(done / total, f"step {done} of {total}"),
         )  # fmt: skip
     model = chosen.model.simplify().drop_unused_kernels()
-    found = scores(model, model.predict(rows.X_test), rows.y_test, rows.groups_test)
+    scored = scores(model, model.predict(rows.X_test), rows.y_test, rows.groups_test)
 
     def r2(one: Model) -> float:
         return scores(None, one.predict(rows.X_test), rows.y_test).accuracy
 
-    return finish(model, found, chosen, r2, begin)
+    return finish(model, scored, chosen, r2, begin)
 
 
 def grow(rows: Rows, seed: int, progress: Callable[[int], None]) -> Forest | LeftOut:
@@ -202,7 +202,7 @@ def boosted(rows: Rows, n: int, leaves: int, rate: float, seed: int) -> Gradient
 
 
 def _boosted_sizes(rows: Rows, learned: Rows, seed: int) -> Iterator[ForestScores]:
-    """Yield boosted trees of several sizes, with the leaves and the rate that held-out rows chose for each."""
+    """Yield boosted trees of several sizes, with leaves and a rate that held-out rows chose for each."""
     best: dict[int, tuple[float, int, float]] = {}
     price = per_halving_of(len(rows.y_train))
     for leaves in _BOOSTED_LEAVES:
@@ -220,10 +220,10 @@ def _boosted_sizes(rows: Rows, learned: Rows, seed: int) -> Iterator[ForestScore
 
 
 def _figures(grown: Any, rows: Rows, n: int, leaves: int, rate: float | None = None) -> ForestScores:
-    found = scores(None, grown.predict(rows.X_test), rows.y_test, rows.groups_test)
+    scored = scores(None, grown.predict(rows.X_test), rows.y_test, rows.groups_test)
     trees = _trees_of(grown)
     n_nodes = int(sum(tree.node_count for tree in trees))
-    return ForestScores(**vars(found), trees=n, leaves=leaves, nodes=n_nodes, rate=rate)
+    return ForestScores(**vars(scored), trees=n, leaves=leaves, nodes=n_nodes, rate=rate)
 
 
 def _trees_of(grown: Any) -> Sequence[Any]:

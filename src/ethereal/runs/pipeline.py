@@ -180,18 +180,18 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     if plan.novelty:
         model = model.with_seen(X, y, groups)
     answers = model.with_unknown(None).predict(rows.X_test)
-    found = scores(answers, rows.y_test, rows.groups_test)
+    scored = scores(answers, rows.y_test, rows.groups_test)
 
     def accuracy(one: Model) -> float:
         return float((one.predict(rows.X_test) == rows.y_test).mean())
 
-    made = _finished(folder, rows, plan, model, found, chosen, accuracy, begin)
+    made = _finished(folder, rows, plan, model, scored, chosen, accuracy, begin)
     per_group, taught = sensor.per_group(model, rows), sensor.teaching(model, rows)
     return replace(made, unknown=unknown, people=per_group, teaching=taught)
 
 
 def _finished(
-    folder: RunFolder, rows: Rows, plan: Plan, model: Model, found: Scores, chosen: BoardModel,
+    folder: RunFolder, rows: Rows, plan: Plan, model: Model, scored: Scores, chosen: BoardModel,
     score: Callable[[Model], float], begin: float,
 ) -> Pruned:  # fmt: skip
     """Keep the model for the board and some of the others, and return what is known of them."""
@@ -204,7 +204,7 @@ def _finished(
     took = chosen.point.footprint
     bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
     return Pruned(
-        **vars(found),
+        **vars(scored),
         groups_are=rows.groups_are,
         seconds=time.perf_counter() - begin,
         expected=chosen.point.accuracy,

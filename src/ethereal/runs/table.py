@@ -134,7 +134,8 @@ def _notes_of_numbers(run: Run) -> list[str]:
     if isinstance(run.forest, Forest):
         leaves = [one.leaves for one in (run.forest, *run.forest.boosted) if one.tuned]
         notes.append(
-            f"Held-out training rows chose the trees and their leaves, {' and '.join(map(str, leaves))} at most."
+            "Held-out training rows chose the trees and their leaves, at most "
+            f"{' and '.join(map(str, leaves))} of a tree."
         )
     return [*notes, *_left_out(board.left_out)]
 

@@ -86,7 +86,8 @@ class TrainingOptions:
         for each in fields(self):
             if each.name not in _OF_NUMBERS and getattr(self, each.name) != each.default:
                 raise ValueError(
-                    f"{each.name}= is for classes, but the label is a number. Leave it out, or give task=class."
+                    f"{each.name}= is for classes, but the label is a number. Leave it out, or give "
+                    "task=class."
                 )
         wanted = {"n_clauses": self.clauses, "epochs": self.epochs}
         encoding: Any = self.booleans

@@ -249,7 +249,7 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         if self.front_end is not None:
             names = self.front_end_.front_end_.names
         known = [] if names is None else list(names)
-        found = {}
+        ways = {}
         for name, direction in (self.monotonic or {}).items():
             column = known.index(name) if name in known else name
             if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
@@ -261,16 +261,16 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(
                     f"monotonic names column {column}. The columns are 0 to {feature_map.n_features - 1}."
                 )
-            own = feature_map.feature == column
-            if self.booleanizer_ is not None and (feature_map.kind[own] != THRESHOLD).any():
+            of_column = feature_map.feature == column
+            if self.booleanizer_ is not None and (feature_map.kind[of_column] != THRESHOLD).any():
                 of_values = feature_map.is_binned[column] or column in feature_map.categories
                 if of_values:
                     raise ValueError(
-                        f"monotonic names {name!r}, whose Booleans are no thresholds that rise. Use "
+                        f"monotonic names {name!r}, whose Booleans are not thresholds that rise. Use "
                         'encoding="thermometer", and numbers in place of categories.'
                     )
-            found[int(column)] = int(direction)
-        return found
+            ways[int(column)] = int(direction)
+        return ways
 
     def _learned(self, rows: _Rows, signs: NDArray[np.int8], seed: int) -> tuple[Clauses, Votes]:
         """Return clauses that were learned from bins of the labels, and their votes for the number."""
@@ -323,7 +323,7 @@ class _Rows(NamedTuple):
 
 
 def numbers_in(y: Any) -> Any:
-    """Return labels as they are, and refuse texts and other things that are no numbers."""
+    """Return labels as they are, and refuse texts and other things that are not numbers."""
     array = np.asarray(y)
     if array.dtype.kind in "OUST" and array.ndim:
         for i, label in enumerate(array.ravel().tolist()):
@@ -353,7 +353,7 @@ def checked_labels(labels: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"y varies by {spread:g}, which is too little for float32. Scale it up.")
     if spread < _FINEST * np.spacing(np.float32(most)):
         raise ValueError(
-            f"y runs from {y.min():g} to {y.max():g}, which float32 tells apart in a few steps only. Subtract "
-            f"{y.min():g} from y."
+            f"y runs from {y.min():g} to {y.max():g}, which float32 tells apart in a few steps only. "
+            f"Subtract {y.min():g} from y."
         )
     return y

@@ -123,7 +123,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     if (teacher if like is None else like.teacher) == "unseen":
         if model.is_number:
             raise NotSupported(
-                "teacher is 'unseen', which knows classes, but the answer of the model is a number. Take 'votes'."
+                "teacher is 'unseen', which knows classes, but the answer of the model is a number. Take "
+                "'votes'."
             )
         rows = with_unseen(model, rows, seed)
     if measure is None:

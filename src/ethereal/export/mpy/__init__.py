@@ -23,7 +23,7 @@ from ethereal.export.c99.ctext import filled, read
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables, packed_votes
 from ethereal.export.names import check_module_name, code_span
-from ethereal.export.projects.writer import warn_of_float64
+from ethereal.export.projects.writer import warn_of_float64, warn_of_one_class
 from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
@@ -109,6 +109,7 @@ def micropython(
     if code not in get_args(Code):
         raise ValueError(f"code is {code!r}. It must be one of {', '.join(get_args(Code))}.")
     warn_of_float64(model)
+    warn_of_one_class(model)
     SUPPORTS.check(model.needs)
     learning = learning_of(model, learn)
     model, columns = drop_unused_kernels(model)

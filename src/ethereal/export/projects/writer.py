@@ -225,6 +225,7 @@ def golden_rows(program: Program, rows: ArrayLike | None) -> tuple[NDArray[Any],
     """
     rows = None if rows is None else program.read_columns(rows)
     warn_of_float64(program.model)
+    warn_of_one_class(program.model)
     _warn_of_coarse_integers(program, rows)
     if rows is None or len(np.asarray(rows)) == 0:
         rows = _near_thresholds(program.model, program.input, _N_ROWS)
@@ -246,6 +247,17 @@ def warn_of_float64(model: Model) -> None:
             "The model comes from an older file and compares in float64. The device has float32, so values "
             "next to a threshold may be answered differently. Convert it with `ethereal convert OLD.etm "
             "--out NEW.etm` or Model.in_float32(), and look at its accuracy again.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_one_class(model: Model) -> None:
+    """Warn that a model of one class answers every row alike, because its votes may be meant as a number."""
+    if not model.is_number and model.n_classes == 1:
+        warnings.warn(
+            f"The model has one class, {model.classes.tolist()[0]!r}, and answers every row with it. "
+            "If its votes stand for a number, give the model output=Number(...) in place of classes.",
             UserWarning,
             stacklevel=4,
         )

@@ -50,5 +50,7 @@ class LiveModel {
     const best = LiveModel.winner(sums), lead = Math.min(...sums.filter((_, c) => c !== best).map(s => sums[best] - s));
     return this.m.margin !== null && lead < this.m.margin ? sums.length : best;
   }
-  predict(x) { return this.answer(this.sums(x)); }
+  // the number that a sum stands for, in single precision as on the board
+  value(sum) { return Math.fround(this.m.number.offset + this.m.number.scale * sum); }
+  predict(x) { const sums = this.sums(x); return this.m.number ? this.value(sums[0]) : this.answer(sums); }
 }

@@ -9,28 +9,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.model import Model, Number
+from ethereal.model import Model
 
 _MOST_POINTS = 1000  # of the charts of errors
 _TIME = re.compile(r"(?i)(^|[_\W])(time|timestamp|date|day|hours?|seconds?|sec|ms|elapsed|clock)($|[_\W])")
 _LEAST_TIMES = 20  # different values of a column that is a time
 
 
-def number_parts(model: Model, X: NDArray[Any], y: NDArray[Any]) -> dict[str, Any]:
-    """Return the number, and the errors on test rows, as JSON has them."""
-    assert isinstance(model.output, Number)
+def errors_of(model: Model, X: NDArray[Any], y: NDArray[Any]) -> dict[str, Any]:
+    """Return true and predicted numbers of test rows, and their time where it is known, as JSON has them."""
     predicted = model.predict(X).astype(np.float64)
     some = np.linspace(0, len(X) - 1, min(len(X), _MOST_POINTS)).astype(np.intp)
     time = time_column(X, model.input_names)
-    return {
-        "number": model.output.as_dict(),
-        "errors": {
-            "points": [[float(a), float(b)] for a, b in zip(y[some], predicted[some], strict=True)],
-            "time": None
-            if time is None
-            else {"name": model.input_names[time], "values": X[some, time].astype(float).tolist()},
-        },
-    }
+    points = [[float(a), float(b)] for a, b in zip(y[some], predicted[some], strict=True)]
+    named = None
+    if time is not None:
+        named = {"name": model.input_names[time], "values": X[some, time].astype(float).tolist()}
+    return {"points": points, "time": named}
 
 
 def time_column(X: NDArray[Any], names: Sequence[str]) -> int | None:

@@ -13,9 +13,12 @@ const signed = w => (w > 0 ? "+" : "−") + Math.abs(w);
 const className = c => c < data.model.classes.length ? String(data.model.classes[c]) : "unknown";
 // A label that is a number could be read as a figure, so it is called a class.
 const classText = c => /^[+-]?[0-9.]+$/.test(className(c)) ? `class ${className(c)}` : className(c);
-const classVotesText = (c, w) => `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
-const votesText = data.number ? NUMBER.votesText : classVotesText;
-const scoreName = data.number ? NUMBER.scoreName : "accuracy, %";
+// A number and what votes add to it, in its unit.
+const number = data.model.number;
+const inUnit = text => number.unit ? `${text} ${number.unit}` : text;
+const valueText = v => inUnit(v.toFixed(number.digits));
+const amountText = w => inUnit(signed(Number((number.scale * w).toPrecision(4))));
+const votesText = (c, w) => number ? amountText(w) : `${Math.abs(w)} ${Math.abs(w) === 1 ? "vote" : "votes"} ${w > 0 ? "for" : "against"} ${classText(c)}`;
 function tableOf(columns, rows) {
   const table = make("table"), head = make("tr");
   columns.forEach((name, i) => head.append(make("th", name, i ? { class: "number", scope: "col" } : { scope: "col" })));
@@ -82,8 +85,9 @@ function showTraining() {
 }
 
 function showSize() {
+  if (number) $("size-title").textContent = "R2 against flash and instructions";
   if (!data.sizes.length) { $("size").hidden = true; return; }
-  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `${data.number ? "R2" : "Accuracy"} on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: scoreName, yUnit: data.number ? NUMBER.scoreUnit : " %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
+  const draw = (id, name, what, xUnit) => lineChart($(id), { title: `${number ? "R2" : "Accuracy"} on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: number ? "R2" : "accuracy, %", yUnit: number ? "" : " %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
   draw("size-chart", "sizes", "flash, all code included", "bytes of flash");
   if (data.speeds.length) draw("speed-chart", "speeds", "instructions of an average row, executed", "instructions");
 }
@@ -95,6 +99,7 @@ function showUnknown() {
 }
 
 function showConfusion() {
+  if (data.errors) { showErrors(); return; }
   const { counts } = data.confusion, n = counts.length;
   const sums = counts.map(row => row.reduce((a, b) => a + b, 0));
   const table = tableOf(["true class", "rows", "found", ...(counts[0] ?? []).map((_, c) => `as ${classText(c)}`)], []);
@@ -116,10 +121,11 @@ function showLiterals() {
     const box = make("div", "", { class: "ranked" });
     data.ranked.forEach((own, c) => {
       const list = make("ol");
-      for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${side}`, { class: side })));
+      for (const [name, n, side] of own) list.append(make("li", "", {}, make("span", name), make("span", ` ×${n} ${number ? { for: "up", against: "down" }[side] : side}`, { class: side })));
       box.append(make("div", "", {}, make("h3", classText(c)), list));
     });
-    view.append(make("p", "The conditions that most rules of a class have. ×5 for: five rules with this condition vote for the class.", { class: "quiet" }), box);
+    const meaning = number ? "The conditions that most rules have. ×5 up: five rules with this condition push the number up." : "The conditions that most rules of a class have. ×5 for: five rules with this condition vote for the class.";
+    view.append(make("p", meaning, { class: "quiet" }), box);
     return;
   }
   view.append(make("p", "How many clauses ask for a bright pixel (blue) or a dark one (orange): for each class on the left the clauses that vote for it, on the right those against it.", { class: "quiet" }));
@@ -148,6 +154,7 @@ function votesCell(j) {
 function showExplorer() {
   const page = 50, m = data.model;
   let shown = page;
+  $("filter-class").parentNode.hidden = Boolean(number);
   $("filter-class").append(make("option", "all", { value: "" }), ...m.classes.map((_, c) => make("option", className(c), { value: c })));
   const length = j => m.offsets[j + 1] - m.offsets[j];
   const refresh = () => {
@@ -159,7 +166,8 @@ function showExplorer() {
       (!text || m.rules[j].toLowerCase().includes(text)));
     const key = { weight: j => -weight(j), fires: j => -m.fires[j], length, clause: j => j }[order];
     found.sort((a, b) => key(a) - key(b) || a - b);
-    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. ${data.number ? "A rule adds its amount when all its conditions hold." : "A rule votes when all its conditions hold. The class with the most votes wins."}`;
+    const counted = number ? `A rule counts when all its conditions hold. The number is ${valueText(number.offset)} and what these rules add.` : "A rule votes when all its conditions hold. The class with the most votes wins.";
+    $("clause-count").textContent = `${found.length} of ${m.votes.length} rules. ${counted}`;
     $("clause-rows").replaceChildren(...found.slice(0, shown).map(j => make("tr", "", { "data-clause": j }, make("td", String(j), { class: "number" }), votesCell(j),
       make("td", `${(100 * m.fires[j] / m.fires_of).toFixed(1)} %`, { class: "number", title: `${m.fires[j]} of ${m.fires_of} test rows` }), make("td", String(length(j)), { class: "number" }), make("td", m.rules[j], { class: "rule" }))));
     $("clause-more").hidden = found.length <= shown;
@@ -173,8 +181,26 @@ function showExplorer() {
 
 // ---- live model ----
 let x = data.start.slice();
+function showAnswer() { if (number) showNumber(); else showVotes(); }
+// What pushes the number up and down, and by how much.
+function showNumber() {
+  const fired = model.firing(x), sum = model.sums(x, fired)[0], value = model.value(sum);
+  const row = data.rows[Number($("row-choice").value)], voteOf = j => data.model.votes[j]?.[0]?.[1] ?? 0;
+  const isRow = row?.x.every((v, i) => v === x[i]), half = number.half_width;
+  const interval = half === null ? "" : `, nine times of ten between ${valueText(value - half)} and ${valueText(value + half)}`;
+  $("verdict").replaceChildren(`${className(0)}: `, make("strong", valueText(value)), interval, isRow ? ` (true: ${valueText(row.y)})` : "");
+  const own = fired.filter(j => voteOf(j)), total = side => own.reduce((a, j) => a + Math.max(0, side * voteOf(j)), 0);
+  const ways = [["pushed up", total(1)], ["pushed down", -total(-1)]], span = Math.max(1, ...ways.map(([, w]) => Math.abs(w)));
+  $("votes").replaceChildren(...ways.map(([name, w]) => make("div", "", { class: "vote" }, make("span", name, { class: "label" }),
+    make("span", "", { class: "track" }, make("span", "", { class: w < 0 ? "fill negative" : "fill", style: `left: ${w < 0 ? 50 * (1 + w / span) : 50}%; width: ${50 * Math.abs(w) / span}%` })), make("span", w ? amountText(w) : inUnit("0"), { class: "number" }))));
+  $("fired-title").textContent = `${own.length} rules apply. Without any the answer is ${valueText(number.offset)}`;
+  own.sort((a, b) => voteOf(b) - voteOf(a));
+  const shown = own.length > 60 ? [...own.slice(0, 30), ...own.slice(-30)] : own;
+  $("fired").replaceChildren(...shown.map(j => make("tr", "", {}, make("td", amountText(voteOf(j)), { class: `number ${voteOf(j) > 0 ? "for" : "against"}` }), make("td", data.model.rules[j], { class: "rule" }))));
+  showWindow(isRow ? row : null, own, j => Math.abs(voteOf(j)));
+  hintAtScrolling();
+}
 function showVotes() {
-  if (data.number) { showNumber(); return; }
   const fired = model.firing(x), sums = model.sums(x, fired), best = LiveModel.winner(sums);
   const span = Math.max(1, ...sums.map(Math.abs)), row = data.rows[Number($("row-choice").value)];
   const start = data.image_shape ? " (of an empty picture)" : " (of the middle values of all features)";
@@ -232,7 +258,7 @@ function drawingGrid(refreshers) {
     if (!(e.buttons & 3)) return;
     const box = canvas.getBoundingClientRect();
     brush(Math.floor((e.clientY - box.top) / box.height * h), Math.floor((e.clientX - box.left) / box.width * w), e.buttons === 2 || e.shiftKey);
-    paint(); showVotes();
+    paint(); showAnswer();
     e.preventDefault();
   };
   canvas.addEventListener("pointerdown", pointer);
@@ -246,7 +272,7 @@ function drawingGrid(refreshers) {
     else if (e.key === " ") put(...at, top);
     else if (e.key === "Delete" || e.key === "Backspace") put(...at, 0);
     else return;
-    e.preventDefault(); focused = true; paint(); showVotes();
+    e.preventDefault(); focused = true; paint(); showAnswer();
   });
   refreshers.push(paint);
   return make("div", "", {}, canvas, make("p", "Draw with the pointer; right button or Shift erases.", { class: "quiet" }));
@@ -256,7 +282,7 @@ function drawingGrid(refreshers) {
 function choice(f, i, refreshers) {
   const list = make("select", "", { id: `f${i}` }, ...f.categories.map((name, k) => make("option", name, { value: k })));
   if (f.missing) list.append(make("option", "missing or another", { value: "" }));
-  list.addEventListener("input", () => { x[i] = list.value === "" ? null : Number(list.value); showVotes(); });
+  list.addEventListener("input", () => { x[i] = list.value === "" ? null : Number(list.value); showAnswer(); });
   refreshers.push(() => { list.value = x[i] === null ? "" : x[i]; });
   return make("div", "", { class: "slider" }, make("label", f.name, { class: "name", for: `f${i}` }), list);
 }
@@ -275,7 +301,7 @@ function unitSlider(f, i, refreshers) {
   const name = make("label", f.name, { class: "name", for: `f${i}`, title: f.shown.words }), text = make("output", "", { for: `f${i}`, class: "number" });
   const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
   const set = v => { x[i] = v; range.value = v; text.textContent = inUnitsText(f.shown, v); text.title = `${v} on the board`; range.setAttribute("aria-valuetext", text.textContent); };
-  range.addEventListener("input", () => { set(Number(range.value)); showVotes(); });
+  range.addEventListener("input", () => { set(Number(range.value)); showAnswer(); });
   refreshers.push(() => set(x[i]));
   return make("div", "", { class: "slider" }, name, range, text);
 }
@@ -298,8 +324,8 @@ function slider(f, i, refreshers) {
   const range = make("input", "", { type: "range", id: `f${i}`, min: f.min, max: f.max, step: f.step });
   const number = make("input", "", { type: "number", step: "any", "aria-label": `${f.name}, exact value` });
   const set = v => { x[i] = v; number.value = v === null ? "" : v; if (v !== null) range.value = v; };
-  range.addEventListener("input", () => { set(Number(range.value)); showVotes(); });
-  number.addEventListener("input", () => { if (number.value !== "" || f.missing) { set(number.value === "" ? null : Number(number.value)); showVotes(); } });
+  range.addEventListener("input", () => { set(Number(range.value)); showAnswer(); });
+  number.addEventListener("input", () => { if (number.value !== "" || f.missing) { set(number.value === "" ? null : Number(number.value)); showAnswer(); } });
   refreshers.push(() => set(x[i]));
   if (f.missing) number.placeholder = "missing";
   box.append(name, range, number);
@@ -326,8 +352,9 @@ function showLive() {
     fill();
   }
   const choice = $("row-choice");
-  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", data.number ? NUMBER.rowName(r, i) : `${i}: ${classText(r.y)}${r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)"}`, { value: i })));
-  const take = values => { x = values.slice(); refreshers.forEach(f => f()); showVotes(); };
+  const rowText = r => number ? valueText(r.y) : classText(r.y) + (r.predicted === r.y ? "" : r.predicted < data.model.classes.length ? " (wrong)" : " (unknown)");
+  choice.append(make("option", "own values", { value: -1 }), ...data.rows.map((r, i) => make("option", `${i}: ${rowText(r)}`, { value: i })));
+  const take = values => { x = values.slice(); refreshers.forEach(f => f()); showAnswer(); };
   const select = i => { choice.value = i; take(i < 0 ? x : data.rows[i].x); };
   choice.addEventListener("input", () => select(Number(choice.value)));
   const n = data.rows.length;
@@ -348,9 +375,11 @@ function showUse() {
   }
 }
 
-showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "teaching", "kernels"]) showTable(name); showPaper(); showHeader();
-if (data.number) { showNumberWords(); showErrors(); showPushes(); } else { showConfusion(); showLiterals(); }
-showExplorer(); showLive(); showUse();
+if (number) {
+  $("live-note").textContent = "The model of the board runs in this page and gives the same number. Change the features and watch what the rules add.";
+  $("votes").setAttribute("aria-label", "What pushes the number up and down");
+}
+showResults(); showSize(); showUnknown(); for (const name of ["search", "people", "teaching", "kernels"]) showTable(name); showPaper(); showHeader(); showConfusion(); showLiterals(); showExplorer(); showLive(); showUse();
 hintAtScrolling();
 addEventListener("resize", hintAtScrolling);
-window.ethereal = { model, classSums: row => model.sums(row), predict: row => data.number ? NUMBER.value(model.sums(row)[0]) : model.predict(row) };
+window.ethereal = { model, classSums: row => model.sums(row), predict: row => model.predict(row) };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
@@ -15,9 +16,9 @@ from ethereal.features.front_end import FrontEnd, plain_words
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
 from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
-from ethereal.model.output import ClassesOrUnknown
+from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import ConditionWriter
-from ethereal.runs.report.number import number_parts
+from ethereal.runs.report.number import errors_of
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
 MOST_ROWS = 200
@@ -97,35 +98,34 @@ _PARTS = ("page.html", "page.css", "live.js", "charts.js", "number.js", "page.js
 def _payload(report: Report) -> dict[str, Any]:
     model = report.model
     X = np.asarray(report.X_test)
+    y: NDArray[Any]
+    counts: list[list[int]] | None = None
+    errors: dict[str, Any] | None = None
     if model.is_number:
-        y, of_answers = np.asarray(report.y_test), number_parts(model, X, np.asarray(report.y_test))
-        predicted: NDArray[Any] = model.predict(X)
+        errors = errors_of(model, X, np.asarray(report.y_test))
+        y, predicted = np.asarray(report.y_test, dtype=np.float64), model.predict(X)
     else:
         y, predicted = class_codes(report.y_test, model.classes), model.output.codes(model.class_sums(X))
         counts = confusion_counts(y, predicted, model.n_classes, model.output.n_answers)
-        of_answers = {"confusion": {"counts": counts}}
-    return (
-        of_answers
-        | {name: getattr(report, name) for name in _AS_THEY_ARE}
-        | {
-            "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
-            "history": {
-                name: [{k: r[k] for k in _HISTORY} for r in records]
-                for name, records in report.history.items()
-            },
-            "chosen": dict(report.chosen),
-            "sizes": _series(report.sizes),
-            "speeds": _series(report.speeds),
-            "this": {name: list(map(float, point)) for name, point in report.this.items()},
-            "heat": _heat(model) if report.image_shape else None,
-            "ranked": None if report.image_shape else _ranked(model),
-            "model": _model(model, X),
-            "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
-            "rows": _rows(X, y, predicted, np.arange(len(y)) if model.is_number else np.flatnonzero(y >= 0)),
-            "snippets": [{"title": a, "code": b} for a, b in report.snippets],
-            "facts": dict(report.facts),
-        }
-    )
+    return {name: getattr(report, name) for name in _AS_THEY_ARE} | {
+        "headline": [{"label": a, "value": b, "others": list(c)} for a, b, c in report.headline],
+        "history": {
+            name: [{k: r[k] for k in _HISTORY} for r in records] for name, records in report.history.items()
+        },
+        "chosen": dict(report.chosen),
+        "sizes": _series(report.sizes),
+        "speeds": _series(report.speeds),
+        "this": {name: list(map(float, point)) for name, point in report.this.items()},
+        "errors": errors,
+        "confusion": None if counts is None else {"counts": counts},
+        "heat": _heat(model) if report.image_shape else None,
+        "ranked": None if report.image_shape else _ranked(model),
+        "model": _model(model, X),
+        "start": [_number(v) for v in _start(model, X, drawn=report.image_shape is not None)],
+        "rows": _rows(X, y, predicted, is_number=model.is_number),
+        "snippets": [{"title": a, "code": b} for a, b in report.snippets],
+        "facts": dict(report.facts),
+    }
 
 
 def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[str, Any]]:
@@ -165,6 +165,7 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         )
     return {
         "classes": model.output.columns if model.is_number else model.classes.tolist(),
+        **({"number": _of_number(model.output)} if isinstance(model.output, Number) else {}),
         "margin": model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
         "n_booleans": model.n_booleans,
         "precision": feature_map.precision,
@@ -176,6 +177,11 @@ def _model(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "fires_of": len(X),
         "rules": rules,
     }
+
+
+def _of_number(number: Number) -> dict[str, Any]:
+    """Return how the page makes the number of a sum, and writes it."""
+    return number.as_dict() | {"digits": max(0, math.ceil(-math.log10(number.scale)))}
 
 
 def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:
@@ -214,16 +220,13 @@ def _start(model: Model, X: NDArray[Any], *, drawn: bool) -> NDArray[Any]:
 
 
 def _rows(
-    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], known: NDArray[np.intp]
+    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], *, is_number: bool
 ) -> list[dict[str, Any]]:
-    known = known[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
+    """Return some rows with what is true and what is predicted: numbers, or the numbers of classes."""
+    is_known, of = (np.isfinite(y), float) if is_number else (y >= 0, int)
+    known = np.flatnonzero(is_known)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
     return [
-        {
-            "i": int(i),
-            "x": list(map(_number, X[i].tolist())),
-            "y": _number(y[i].item()),
-            "predicted": _number(predicted[i].item()),
-        }
+        {"i": int(i), "x": list(map(_number, X[i].tolist())), "y": of(y[i]), "predicted": of(predicted[i])}
         for i in known
     ]
 
