@@ -1,4 +1,4 @@
-"""Pruning of clauses over patches: moves are counted on the right rows, and the result is smaller and exact."""
+"""Pruning of clauses over patches: moves count the right rows, and the result is smaller and exact."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from ethereal.export.c99.device_rows import Slots
 from ethereal.export.c99.layouts import FRAMES, Costs, Plan
 from ethereal.features.feature_map import THRESHOLD
 from ethereal.features.rounding import places_of
+from ethereal.model.clauses import decode
 from ethereal.model.needs import NotSupported
 from ethereal.model.patch import cell_map
 
@@ -68,8 +69,7 @@ class _Arranged:
         self.counts: list[tuple[int, int]] = []
         self.where: list[tuple[int, int, int, int]] = []  # first and end of the positions' rows and columns
         for clause in clauses:
-            literals = np.array(clause.literals, dtype=np.int64)
-            b, negated = literals % patch.n_booleans, literals >= patch.n_booleans
+            b, negated = decode(np.array(clause.literals, dtype=np.int64), patch.n_booleans)
             here = b < patch.n_content
             holds = np.where(negated, 1 - self.rates[b % patch.n_planes], self.rates[b % patch.n_planes])
             order = np.lexsort((b, holds, negated))
