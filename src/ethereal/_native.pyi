@@ -39,6 +39,19 @@ class Engine:
     def run_raw(self, X: NDArray[Any], out: NDArray[Any], n_threads: int = 1) -> bool: ...
     def run_columns(self, columns: list[NDArray[Any]], out: NDArray[Any], n_threads: int = 1) -> bool: ...
 
+class PatchEngine:
+    def __init__(
+        self,
+        literals: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        weights: NDArray[np.int32],
+        n_booleans: int,
+        # Height and width of a row and of the patch, Booleans of a cell, whether there are places.
+        patch: tuple[int, int, int, int, int, bool],
+    ) -> None: ...
+    # `out` as for `Engine`.
+    def run_packed(self, rows: NDArray[np.uint64], out: NDArray[Any], n_threads: int = 1) -> bool: ...
+
 class Trainer:
     def __init__(
         self,
@@ -53,6 +66,7 @@ class Trainer:
         seed: int,
         only: tuple[int, int] | None = None,  # classes held, first and end
         random_start: bool = False,  # just below or just above the middle, else all just below
+        patch: tuple[int, int, int, int, int, bool] | None = None,  # as in PatchEngine
     ) -> None: ...
     epochs_done: int
     states: NDArray[np.uint8]
@@ -84,6 +98,7 @@ class Pruner:
         votes: NDArray[np.int32],
         scale: float,
         seed: int,
+        patch: tuple[int, int, int, int, int, bool] | None = None,  # as in PatchEngine
     ) -> None: ...
     # size: cost of a clause, a literal, a Boolean in use, a vote, a doubling of a vote
     def sweep(self, price: float, size: tuple[float, float, float, float, float]) -> int: ...

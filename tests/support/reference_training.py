@@ -7,6 +7,9 @@ first half of the clauses is positive, with the middle one of an odd number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 MASK = 2**64 - 1
 MIDDLE = 128
@@ -209,3 +212,43 @@ class Machine:
                 if including and including[0] < half <= including[-1]:
                     for j in including:
                         clauses[j][i] -= MIDDLE
+
+
+class PatchMachine(Machine):
+    """The same for clauses over a patch, given as an `ethereal.model.Patch`. Rows are cell after cell.
+
+    A clause outputs 1 if it does at any position. One of these positions is drawn for its feedback. A clause
+    that includes more literals than its budget only forgets, where it would be strengthened.
+    """
+
+    def __init__(self, patch: Any, n_classes: int, n_clauses: int, *settings: Any, **keywords: Any) -> None:
+        super().__init__(n_classes, n_clauses, patch.n_booleans, *settings, **keywords)
+        self.patch = patch
+        self.most, self.budget = self.budget, self.n_literals
+
+    def update(
+        self, clauses: list[list[int]], literals: Sequence[bool], y: bool, draws: Stream, pool: Pool
+    ) -> None:
+        row = np.array([literals[: self.patch.n_row_booleans]], dtype=bool)
+        seen = [[*window[0].tolist(), *(~window[0]).tolist()] for window in self.patch.windows(row)]
+        where = [[p for p, here in enumerate(seen) if self.output(states, here)] for states in clauses]
+        half = (self.n_clauses + 1) // 2
+        total = sum(map(bool, where[:half])) - sum(map(bool, where[half:]))
+        clipped = max(-self.T, min(self.T, total))
+        gap = self.T - clipped if y else self.T + clipped
+        if gap == 0:
+            return
+        drawn = self.draw_clauses(gap, draws, pool)
+        for start in range(0, self.n_clauses, 64):
+            block = [j for j in range(start, min(start + 64, self.n_clauses)) if drawn[j]]
+            for j in (j for j in block if (j < half) == y and not where[j]):
+                self.type_i_output_0(clauses[j], draws, pool)
+            for j in (j for j in block if (j < half) == y and where[j]):
+                if sum(state >= MIDDLE for state in clauses[j]) > self.most:
+                    self.type_i_output_0(clauses[j], draws, pool)
+                    continue
+                here = seen[where[j][draws.below(len(where[j]))]]
+                self.type_i_output_1(clauses[j], here, draws, pool)
+            for j in (j for j in block if (j < half) != y and where[j]):
+                here = seen[where[j][draws.below(len(where[j]))]]
+                self.type_ii_output_1(clauses[j], here, draws)

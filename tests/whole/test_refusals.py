@@ -16,6 +16,7 @@ from ethereal.compress.curve import PruneRows, prune_path
 from ethereal.model import Number, codes, engine, simplify
 from ethereal.model.clauses import MEANINGS, Clauses
 from ethereal.model.needs import NotSupported
+from ethereal.model.patch import Patch
 from ethereal.runs.report import figures
 from ethereal.runs.report.page import Report, render
 from ethereal.tuning.footprint import estimate
@@ -50,6 +51,13 @@ def _or() -> Model:
     return PLAIN._with(clauses=Clauses._trusted(clause.literals, clause.offsets, clause.weights, 2, "or"))
 
 
+def _patch() -> Model:
+    clause = PLAIN.clauses
+    patch = Patch((1, 1), (1, 1), 2)  # a whole row, so that only the record differs
+    parts = clause.literals, clause.offsets, clause.weights, 2, "and", patch
+    return PLAIN._with(clauses=Clauses._trusted(*parts))
+
+
 def _number() -> Model:
     return Model.of(PLAIN.clauses.voting(PLAIN.weights[:, :1]), output=Number(scale=0.5))
 
@@ -59,6 +67,10 @@ def _report(model: Model) -> Report:
 
 
 STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes)), "number": _number}
+STRANGE["images"] = _patch
+# Consumers that take a patch. Whoever learns it comes here.
+TAKE_PATCHES = {"predict", "class_sums", "clause_outputs", "simplify", "predict_proba", "rules", "describe"}
+TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save", "prune", "descend", "choose", "estimate"}
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
     "predict": ("prediction", lambda m, to: m.predict(X)),
@@ -137,6 +149,9 @@ def refuses_number(name, use, folder, is_taken):
 @pytest.mark.parametrize("consumer", [*BELOW, *ABOVE])
 def test_every_consumer_refuses_by_name(consumer, strange, tmp_path, monkeypatch):
     name, use = (BELOW | ABOVE)[consumer]
+    if strange == "images" and consumer in TAKE_PATCHES:
+        use(STRANGE[strange](), tmp_path)
+        return
     if strange == "number" and consumer == "descend":
         pytest.skip("the rows of this test have classes")
     if strange == "number":

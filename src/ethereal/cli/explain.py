@@ -162,7 +162,7 @@ def _text(facts: dict[str, Any], why: Explanation, source: str, top: int) -> str
             lines += _rules(f"against {label}", [pair for pair in fired if pair[0] < 0], top)
     if why.changes is not None:
         lines += ["", f"The answer would be {why.runner_up} with:", *(f"  {one}" for one in why.changes)]
-    elif why.runner_up is not None:
+    elif why.runner_up is not None and why.places is None:
         lines += ["", f"No small set of changes was found that makes the answer {why.runner_up}."]
     return "\n".join(lines)
 

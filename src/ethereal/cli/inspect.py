@@ -115,8 +115,10 @@ def _facts(model: Model, path: Path) -> dict[str, Any]:
         "includes": model.n_includes,
         "excluded_share": 1 - model.n_includes / automata if automata else None,
         "simplified": {"clauses": simple.n_clauses, "includes": simple.n_includes},
-        "bytes": encode.sizes(model),
-        "bytes_simplified": encode.sizes(simple),
+        # The codes have no patches.
+        "bytes": encode.sizes(model) if model.patch is None else {},
+        "bytes_simplified": encode.sizes(simple) if model.patch is None else {},
+        "patch": None if model.patch is None else model.patch.as_dict(),
         "top_literals": [[names[k], int(totals[k])] for k in order.tolist() if totals[k]],
         "deployment": None if model.deployment is None else model.deployment.as_dict(),
         "pruned_for": None if model.deployment is None else model.deployment.describe(),
@@ -140,7 +142,11 @@ def _show(facts: dict[str, Any]) -> None:
         )
     both = ((code, size, facts["bytes_simplified"][code]) for code, size in facts["bytes"].items())
     sizes = ((code, f"{size:,.0f}", f"{simple:,.0f}") for code, size, simple in both)
-    show("", table_of("Bytes", ("code", "as it is", "simplified"), sizes), sep="\n")
+    if facts["bytes"]:
+        show("", table_of("Bytes", ("code", "as it is", "simplified"), sizes), sep="\n")
+    if (patch := facts["patch"]) is not None:
+        size, shape = (" x ".join(map(str, patch[name])) for name in ("size", "shape"))
+        show(f"Clauses look for patches of {size} cells anywhere in rows of {shape}.")
     title, columns = ("Classes", facts["classes"]) if "classes" in facts else ("Votes", facts["votes"])
     if (number := facts.get("number")) is not None:
         unit, half = f" {number['unit']}".rstrip(), number["half_width"]

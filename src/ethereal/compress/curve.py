@@ -25,12 +25,13 @@ from ethereal.compress import shorten_on
 from ethereal.compress.task import Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
 from ethereal.model import Model
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, Supports
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: lab/notes/tuning.md.
 _FEW_ROWS, _MAX_ROWS = 20_000, 60_000
 _FEW_FEATURES, _MAX_ROWS_OF_FEW = 32, 30_000  # whose clauses more rows do not change
+_MAX_ROWS_OF_PATCHES = 15_000  # where a clause is tested at every position
 _MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over
@@ -47,7 +48,7 @@ _FEW, _LOWER_STEPS = 1100, 8
 # prices are one step. No board holds these models.
 _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
-SUPPORTS = Supports("pruning", front_ends=WINDOWS, outputs=ALL_ANSWERS - {"unknown"})
+SUPPORTS = Supports("pruning", front_ends=WINDOWS, outputs=ALL_ANSWERS - {"unknown"}, patches=PATCHES)
 
 
 class Prices(NamedTuple):
@@ -173,10 +174,12 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
     """
     SUPPORTS.check(model.needs)
     n_features = int(model.feature_map.feature.max(initial=-1)) + 1
-    some = rows.sample(rows_looked_at(len(rows.codes), n_features), seed)
+    most = rows_looked_at(len(rows.codes), n_features)
+    some = rows.sample(most if model.patch is None else min(most, _MAX_ROWS_OF_PATCHES), seed)
     task, lesson = task_of(model), _lesson(model, some, scale, teacher, seed)
     yield 0.0, model.simplify()
-    start, n_rows = shorten_on(begin or model, lesson.booleans), len(lesson.booleans)
+    begin, n_rows = begin or model, len(lesson.booleans)
+    start = shorten_on(begin, lesson.booleans) if begin.patch is None else begin.simplify()
     yield 0.0, start
     every = math.ceil(n_rows / _FEW_ROWS)
     pruner = task.pruner(start, lesson.some(every), seed)
@@ -236,7 +239,14 @@ def _blends(booleans: Bits, features: NDArray[np.int32], share: float, seed: int
 
 
 def _bits(model: Model) -> Prices:
-    """Return about what a clause, literal, used Boolean, vote and doubled vote take in the compact code."""
+    """Return about what a clause, literal, used Boolean, vote and doubled vote take in the compact code.
+
+    Clauses over patches are not in that code, so theirs is what tables of the C take.
+    """
+    if model.patch is not None:  # as the tables of its C have it
+        places = 32.0 if model.patch.n_places else 0.0
+        literal = 8.0 if model.patch.n_content <= 256 else 16.0
+        return Prices(24.0 + places, literal, 16.0, 16.0, 0.5)
     literal = math.log2(2 * max(model.n_booleans, 1))
     boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
     return Prices(3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0)

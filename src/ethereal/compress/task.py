@@ -138,8 +138,9 @@ class ClassTask:
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         clauses = start.literals, start.offsets, start.weights
-        features, targets = start.feature_map.feature, lesson.targets.astype(np.float32)
-        return _native.Pruner(lesson.booleans, features, targets, *clauses, lesson.scale, seed)
+        features, targets = start.clause_map.feature, lesson.targets.astype(np.float32)
+        patch = None if start.patch is None else start.patch.native()
+        return _native.Pruner(lesson.booleans, features, targets, *clauses, lesson.scale, seed, patch)
 
     def signs(self, model: Model) -> NDArray[np.int8]:
         return np.zeros(0, np.int8)

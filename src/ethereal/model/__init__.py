@@ -8,7 +8,10 @@ if TYPE_CHECKING:
     from ethereal.model.clauses import Clause, Clauses
     from ethereal.model.model import Model
     from ethereal.model.output import Number
+    from ethereal.model.patch import Patch
 
-__all__ = ["Clause", "Clauses", "Model", "Number"]
+__all__ = ["Clause", "Clauses", "Model", "Number", "Patch"]
 
-__getattr__ = loader(__name__, {"clauses": "Clause Clauses", "model": "Model", "output": "Number"})
+__getattr__ = loader(
+    __name__, {"clauses": "Clause Clauses", "model": "Model", "output": "Number", "patch": "Patch"}
+)

@@ -1,6 +1,7 @@
 """Clauses as arrays, the only owner of literals, offsets and weights.
 
-Literal `l` of `n` Booleans is Boolean `l` when `l < n`, and NOT Boolean `l - n` otherwise.
+Literal `l` of `n` Booleans is Boolean `l` when `l < n`, and NOT Boolean `l - n` otherwise. With a patch
+these are the Booleans of a part of the row. A clause then fires if it matches anywhere (`patch.py`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.checks import check_integer
 from ethereal.features.matrices import frozen
+from ethereal.model.patch import Patch
 
 # Far more than a machine is trained on. It bounds what a hostile file can make us allocate.
 MAX_BOOLEANS = 2**24
@@ -68,9 +70,16 @@ class Clauses:
     weights: NDArray[np.int32]  # clauses x classes
     n_booleans: int
     meaning: str = "and"  # one of MEANINGS
+    patch: Patch | None = None  # the part of a row that literals are about, anywhere in it. None: whole rows
 
     def __init__(
-        self, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
+        self,
+        literals: Any,
+        offsets: Any,
+        weights: Any,
+        n_booleans: int,
+        meaning: str = "and",
+        patch: Patch | None = None,
     ) -> None:
         vars(self).update(
             literals=integers(literals, np.int32, "literals", 1),
@@ -78,7 +87,10 @@ class Clauses:
             weights=integers(weights, np.int32, "weights", 2),
             n_booleans=check_integer("n_booleans", n_booleans, 0, MAX_BOOLEANS),
             meaning=meaning,
+            patch=patch,
         )
+        if patch is not None and patch.n_booleans != n_booleans:
+            raise ValueError(f"n_booleans is {n_booleans}, but clauses over {patch} have {patch.n_booleans}.")
         if meaning not in MEANINGS:
             known = " or ".join(f'"{name}"' for name in MEANINGS)
             raise ValueError(f"meaning is {meaning!r}. It must be {known}.")
@@ -87,12 +99,18 @@ class Clauses:
 
     @classmethod
     def _trusted(
-        cls, literals: Any, offsets: Any, weights: Any, n_booleans: int, meaning: str = "and"
+        cls,
+        literals: Any,
+        offsets: Any,
+        weights: Any,
+        n_booleans: int,
+        meaning: str = "and",
+        patch: Patch | None = None,
     ) -> Clauses:
         """Return clauses of arrays that are known to be valid. Nothing is copied or checked."""
         for array in (literals, offsets, weights):
             array.setflags(write=False)
-        clauses, parts = cls.__new__(cls), (literals, offsets, weights, n_booleans, meaning)
+        clauses, parts = cls.__new__(cls), (literals, offsets, weights, n_booleans, meaning, patch)
         vars(clauses).update(zip(cls.__annotations__, parts, strict=True))
         return clauses
 
@@ -128,6 +146,11 @@ class Clauses:
         negative = np.sum(weights, axis=0, dtype=np.int64, where=weights < 0)
         if (positive - negative).max(initial=0) >= 2**31:
             raise ValueError("weights of a class add up to 2**31 or more. Its votes would overflow 32 bits.")
+
+    @property
+    def n_row_booleans(self) -> int:
+        """Booleans of a row, which are those of a clause where there is no patch."""
+        return self.n_booleans if self.patch is None else self.patch.n_row_booleans
 
     @property
     def n_classes(self) -> int:
@@ -196,30 +219,32 @@ class Clauses:
         place = np.repeat(self.offsets[order] - offsets[:-1], counts)
         place += np.arange(len(place))
         literals, weights = self.literals[place], self.weights[order]
-        return self._trusted(literals, offsets, weights, self.n_booleans, self.meaning)
+        return self._trusted(literals, offsets, weights, self.n_booleans, self.meaning, self.patch)
 
     def having(self, clause: NDArray[Any], literal: NDArray[Any], n_booleans: int) -> Clauses:
         """Return these votes for other literals, given as pairs of clause and literal in any order."""
         order = np.lexsort((literal, clause))
         offsets = _starts(np.bincount(clause, minlength=len(self)))
         literals = literal[order].astype(np.int32)
-        return self._trusted(literals, offsets, self.weights, n_booleans, self.meaning)
+        patch = self.patch if n_booleans == self.n_booleans else None
+        return self._trusted(literals, offsets, self.weights, n_booleans, self.meaning, patch)
 
     def voting(self, weights: NDArray[np.int32]) -> Clauses:
         """Return the same clauses with other votes, clauses x classes, which are not checked."""
-        return self._trusted(self.literals, self.offsets, weights, self.n_booleans, self.meaning)
+        return self._trusted(self.literals, self.offsets, weights, self.n_booleans, self.meaning, self.patch)
 
     @staticmethod
     def concatenate(parts: Sequence[Clauses]) -> Clauses:
         """Return the clauses of all parts, which must have the same Booleans and classes."""
-        if len({(part.n_booleans, part.n_classes, part.meaning) for part in parts}) != 1:
+        if len({(part.n_booleans, part.n_classes, part.meaning, part.patch) for part in parts}) != 1:
             raise ValueError(
                 "clauses can be joined when there are some and their meaning, Booleans and classes agree"
             )
         names = "literals", "lengths", "weights"
         literals, lengths, weights = (np.concatenate([getattr(p, name) for p in parts]) for name in names)
         first = parts[0]
-        joined = first._trusted(literals, _starts(lengths), weights, first.n_booleans, first.meaning)
+        kind = first.n_booleans, first.meaning, first.patch
+        joined = first._trusted(literals, _starts(lengths), weights, *kind)
         joined._check_votes()  # the sums may have grown too large
         return joined
 
@@ -245,6 +270,7 @@ class Clauses:
 
     def over(self, booleans: NDArray[np.int64]) -> Clauses:
         """Return the clauses that can vote, over these Booleans, which must have all that are used."""
+        assert self.patch is None
         able = self.take(np.flatnonzero((self.lengths > 0) & self.weights.any(axis=1)))
         number = np.zeros(max(self.n_booleans, 1), dtype=np.int64)
         number[booleans] = np.arange(len(booleans))
@@ -254,11 +280,19 @@ class Clauses:
     def fires(self, booleans: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which clauses fire on rows of Booleans, rows x clauses. The reference of every other way."""
         fires = np.zeros((len(booleans), len(self)), dtype=bool)
-        filled = np.flatnonzero(self.lengths)
-        if len(filled):
-            holds = booleans[:, self.boolean] != self.negated
-            fires[:, filled] = MEANINGS[self.meaning].reduceat(holds, self.offsets[filled], axis=1)
+        for matches in self.matches(booleans):
+            fires |= matches
         return fires
+
+    def matches(self, booleans: NDArray[np.bool_]) -> Iterator[NDArray[np.bool_]]:
+        """Yield which clauses match at each position, rows x clauses. Without a patch there is one."""
+        filled = np.flatnonzero(self.lengths)
+        for seen in (booleans,) if self.patch is None else self.patch.windows(booleans):
+            matches = np.zeros((len(booleans), len(self)), dtype=bool)
+            if len(filled):
+                holds = seen[:, self.boolean] != self.negated
+                matches[:, filled] = MEANINGS[self.meaning].reduceat(holds, self.offsets[filled], axis=1)
+            yield matches
 
     def redress_words(self) -> NDArray[np.int64]:
         """Return the REDRESS words of each class. A clause of weight w is written w times."""

@@ -19,21 +19,27 @@ from ethereal.features.matrices import (
     is_frame,
     native_numbers,
 )
-from ethereal.model.needs import EVERY_ANSWER, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, PATCHES, WINDOWS, Supports
 from ethereal.model.output import early_answers, parts_of
+from ethereal.model.patch import flat_rows
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+    from ethereal.model.clauses import Clauses
 
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=EVERY_ANSWER, early=True)
+SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
+_BLOCK_BYTES = 1 << 24  # of Booleans at a time, for clauses over patches
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
 
 def features_of(model: Model, X: Any, n_jobs: int | None = None) -> Any:
     """Return the features of raw windows (3-D) for a model with a front end, and anything else as it is.
 
-    Rows of features that were made before are 2-D, as for every model.
+    Rows of features that were made before are 2-D, as for every model. A model with a patch also takes frames
+    or images.
     """
+    if model.patch is not None:
+        return flat_rows(model.patch, model.n_features, X)
     if model.front_end is None or not is_windows(model, X):
         return X
     return model.front_end.transform(X, n_jobs)
@@ -47,10 +53,11 @@ def is_windows(model: Model, X: Any) -> bool:
 def input_matrix(model: Model, X: Any) -> NDArray[Any]:
     """Rows of what a model reads, checked: numbers, or Booleans when it has no Booleanizer."""
     X = features_of(model, X)
+    names = model.feature_names if model.patch is None else None
     if model.fitted is None:
-        return boolean_matrix(X, model.n_booleans, model.feature_names)
+        return boolean_matrix(X, model.clauses.n_row_booleans, names)
     numbers = to_numbers(X, model.feature_map.categories)
-    return feature_matrix(numbers, model.n_features, model.feature_names)
+    return feature_matrix(numbers, model.n_features, names)
 
 
 def booleans_of(model: Model, X: Any) -> NDArray[np.bool_]:
@@ -70,6 +77,9 @@ class Engine:
         SUPPORTS.check(model.needs)
         self._model = model
         self._is_raw = model.fitted is not None
+        if model.patch is not None:
+            self._native: Any = engine_of(model.clauses)
+            return
         clauses = model.literals, model.offsets, model.weights, model.n_booleans
         if self._is_raw:
             of = model.feature_map
@@ -106,7 +116,10 @@ class Engine:
     def class_sums_of_booleans(self, booleans: NDArray[np.bool_]) -> NDArray[np.int32]:
         """Return the votes per class of rows that are Booleanized already."""
         sums = np.empty((len(booleans), self._model.n_classes), dtype=np.int32)
-        self._native.run_bools(booleans, sums, 1)
+        if self._model.patch is not None:
+            self._native.run_packed(words_of(booleans), sums, 1)
+        else:
+            self._native.run_bools(booleans, sums, 1)
         return sums
 
     def _limit_and_score(self, X: Any, packed: bool) -> NDArray[np.int32]:
@@ -129,6 +142,8 @@ class Engine:
     ) -> NDArray[Any]:
         """Evaluate into an array of `dtype`, rows x width. Its type says which result is wanted."""
         n_threads = count_threads(n_jobs)
+        if self._model.patch is not None:
+            return self._run_patches(X, width, dtype, n_threads, packed)
         if packed:
             run, rows = self._native.run_packed, _packed_matrix(X, self._model.n_booleans)
             n_rows = len(rows)
@@ -138,6 +153,25 @@ class Engine:
         out = np.empty((n_rows, *width), dtype=dtype)
         if not run(rows, out, n_threads):
             run(self._mend(X, rows), out, n_threads)
+        return out
+
+    def _run_patches(
+        self, X: Any, width: tuple[int, ...], dtype: Any, n_threads: int, packed: bool
+    ) -> NDArray[Any]:
+        """Do what `_run` does, for clauses over patches."""
+        model = self._model
+        rows = _packed_matrix(X, model.clauses.n_row_booleans) if packed else input_matrix(model, X)
+        out = np.empty((len(rows), *width), dtype=dtype)
+        step = max(64, _BLOCK_BYTES // max(1, model.clauses.n_row_booleans))
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step]
+            if packed:
+                words = _as_words(np.ascontiguousarray(block).view(np.uint8))
+            elif self._is_raw:
+                words = words_of(model.feature_map.booleans(block, model.input_names))
+            else:
+                words = words_of(block)
+            self._native.run_packed(words, out[start : start + step], n_threads)
         return out
 
     def _read(self, X: Any) -> tuple[Callable[..., bool], Any, int]:
@@ -166,6 +200,26 @@ class Engine:
             model.feature_map.refuse_unexpected_missing(array, model.input_names)
         booleans = boolean_matrix(X, model.n_booleans, model.feature_names)
         return np.not_equal(booleans.view(np.uint8), 0)
+
+
+def engine_of(clauses: Clauses) -> Any:
+    """Return the native engine of clauses over Booleans, as it takes packed rows."""
+    parts = clauses.literals, clauses.offsets, clauses.weights, clauses.n_booleans
+    if clauses.patch is not None:
+        return _native.PatchEngine(*parts, clauses.patch.native())
+    return _native.Engine(*parts)
+
+
+def words_of(booleans: NDArray[np.bool_]) -> NDArray[np.uint64]:
+    """Return rows of Booleans as bits in words of 64."""
+    return _as_words(np.packbits(booleans, axis=1, bitorder="little"))
+
+
+def _as_words(rows: NDArray[np.uint8]) -> NDArray[np.uint64]:
+    """Return rows of bytes as whole words, filled up with zeros."""
+    words = np.zeros((len(rows), (rows.shape[1] + 7) // 8 * 8), dtype=np.uint8)
+    words[:, : rows.shape[1]] = rows
+    return words.view(np.uint64)
 
 
 def _packed_matrix(X: Any, n_booleans: int) -> NDArray[Any]:

@@ -15,14 +15,14 @@ from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import empty_bins
 from ethereal.features.matrices import feature_matrix
 from ethereal.model.engine import booleans_of, features_of
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ALL_ANSWERS)
+SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES)
 _MAX_CHANGES = 20  # more explain nothing to a person
 
 
@@ -44,7 +44,8 @@ class Explanation:
 
     `changes` is a small set of features which together make the runner-up win, none of them superfluous. Each
     step of the search takes the single change that helps most, so a smaller set may exist. It is None when no
-    step helps any more, or there is no runner-up.
+    step helps any more, or there is no runner-up. Changes are not searched for a model with a patch. There
+    `places` says where the clauses matched.
     """
 
     answer: Any  # label, that of "unknown" when the winner leads by too few votes
@@ -56,6 +57,16 @@ class Explanation:
     changes: tuple[Change, ...] | None
     margin: int | None = None  # votes by which the winner must lead, None when every row is answered
     max_rules: int | None = None  # rules of each class that `str` shows, None for all
+    places: Mapping[int, tuple[tuple[int, ...], ...]] | None = None  # clause -> positions where it matched
+
+    def _line(self, vote: int, rule: Rule) -> str:
+        """Return a rule in words, and where it matched first."""
+        line = f"  {vote:+d} IF {rule.text}"
+        if self.places is None:
+            return line
+        first, *others = self.places[rule.clause]
+        more = f" and {len(others)} more" if others else ""
+        return f"{line} (at {', '.join(map(str, first))}{more})"
 
     def __str__(self) -> str:
         lines = [f"{self.winner!r} has {self.votes[self.winner]} votes"]
@@ -71,13 +82,13 @@ class Explanation:
             if label is not None:
                 lines.append(f"for {label!r}:")
                 shown = fired[: self.max_rules]
-                lines += [f"  {vote:+d} IF {rule.text}" for vote, rule in shown] or ["  no clause fired"]
+                lines += [self._line(vote, rule) for vote, rule in shown] or ["  no clause fired"]
                 if len(shown) < len(fired):
                     lines.append(f"  ... and {len(fired) - len(shown)} more")
         if self.changes is not None:
             lines.append(f"{self.runner_up!r} would win with these changes:")
             lines += [f"  {change}" for change in self.changes]
-        elif self.runner_up is not None:
+        elif self.runner_up is not None and self.places is None:
             many = f"No set of up to {_MAX_CHANGES} changes was found"
             lines.append(f"{many} with which {self.runner_up!r} would win.")
         return "\n".join(lines)
@@ -124,7 +135,7 @@ def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation |
     if max_rules is not None:
         check_integer("max_rules", max_rules, 0, 2**31 - 1)
     row = to_numbers(_one_row(model, x), model.feature_map.categories)
-    rows = feature_matrix(row, model.n_features, model.feature_names)
+    rows = feature_matrix(row, model.n_features, model.feature_names if model.patch is None else None)
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows. Give one.")
     booleans = booleans_of(model, rows)
@@ -138,6 +149,7 @@ def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation |
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
     winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None
     labels = model.classes.tolist()
+    searches = runner_up is not None and model.patch is None
     return Explanation(
         answer=model.output.answers(sums[None]).tolist()[0],
         margin=model.output.margin if isinstance(model.output, ClassesOrUnknown) else None,
@@ -146,12 +158,29 @@ def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation |
         votes=dict(zip(labels, sums.tolist(), strict=True)),
         for_winner=_fired_rules(model, writer, fired, winner),
         for_runner_up=() if runner_up is None else _fired_rules(model, writer, fired, runner_up),
-        changes=None if runner_up is None else _changes(model, writer, rows[0], booleans[0], runner_up),
+        changes=_changes(model, writer, rows[0], booleans[0], runner_up) if searches else None,  # type: ignore
         max_rules=max_rules,
+        places=None if model.patch is None else _places(model, booleans, fired),
     )
 
 
+def _places(
+    model: Model, booleans: NDArray[np.bool_], fired: NDArray[np.intp]
+) -> dict[int, tuple[tuple[int, ...], ...]]:
+    """Return the positions where each of these clauses matches, in their order."""
+    assert model.patch is not None
+    clauses = model.clauses.take(fired)
+    matches = np.array([match[0] for match in clauses.matches(booleans)])  # positions x clauses
+    where = [np.unravel_index(np.flatnonzero(m), model.patch.positions) for m in matches.T]
+    return {j: tuple(zip(*(axis.tolist() for axis in one), strict=True))
+            for j, one in zip(fired.tolist(), where, strict=True)}  # fmt: skip
+
+
 def _one_row(model: Model, x: Any) -> Any:
+    if model.patch is not None:
+        shape, n_channels = model.patch.shape, len(model.channel_names)
+        is_one = np.shape(x) in ((model.n_features,), shape, (*shape, n_channels))
+        return features_of(model, np.reshape(x, (1, model.n_features)) if is_one else x)
     front_end = model.front_end
     if front_end is not None and np.shape(x)[-2:] == (front_end.window, len(front_end.axes)):
         return features_of(model, np.asarray(x)[None] if np.ndim(x) == 2 else x)

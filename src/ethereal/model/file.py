@@ -24,8 +24,9 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.deployment import Deployment
-from ethereal.model.needs import EVERY_ANSWER, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, PATCHES, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown, NormalOrNot, Number
+from ethereal.model.patch import Patch
 from ethereal.model.seen import Seen
 from ethereal.normal import TENSORS, Normal
 
@@ -33,9 +34,9 @@ if TYPE_CHECKING:
     from ethereal.model import Model
 
 # 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
-# not know its training rows, 4 has no numbers as answers, 5 does not know what is normal. A file has the
-# lowest version that holds its model.
-FORMAT_VERSION = 6
+# not know its training rows, 4 has no numbers as answers, 5 does not know what is normal, 6 has
+# no patches. A file has the lowest version that holds its model.
+FORMAT_VERSION = 7
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -59,7 +60,7 @@ _TYPES = {  # of the tensors
     **TENSORS,
 }
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=EVERY_ANSWER, early=True)
+SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 
 
 class ModelFileError(ValueError):
@@ -108,13 +109,9 @@ def to_file_bytes(model: Model) -> bytes:
         }
         if feature_map.categories:  # {} is not written, so that files of other models stay as they were
             booleanizer["categories"] = {str(f): names for f, names in feature_map.categories.items()}
-    output, version = model.output, 2 if model.front_end is None else 3
-    if isinstance(output, ClassesOrUnknown) or model.seen is not None or model.early:
-        version = 4
-    version = 5 if isinstance(output, Number) else version
-    version = 6 if model.normal is not None else version
+    output = model.output
     about: dict[str, Any] = {
-        "format_version": version,
+        "format_version": _version_of(model),
         "sha256": _NO_DIGEST,
         "n_booleans": model.n_booleans,
         "booleanizer": booleanizer,
@@ -126,6 +123,8 @@ def to_file_bytes(model: Model) -> bytes:
         about["number"] = output.as_dict()
     else:
         about["classes"] = describe_labels(output.labels)
+    if model.patch is not None:
+        about["patch"] = model.patch.as_dict()
     if model.front_end is not None:
         about["front_end"] = model.front_end.as_dict()
     if isinstance(output, ClassesOrUnknown):  # NaN is not in JSON
@@ -154,6 +153,19 @@ def _sealed(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
         )
     start, end = _digest_place(blank)
     return blank[:start] + hashlib.sha256(blank).hexdigest().encode() + blank[end:]
+
+
+def _version_of(model: Model) -> int:
+    """Return the lowest version that holds a model."""
+    if model.patch is not None:
+        return 7
+    if model.normal is not None:
+        return 6
+    if isinstance(model.output, Number):
+        return 5
+    if isinstance(model.output, ClassesOrUnknown) or model.seen is not None or model.early:
+        return 4
+    return 2 if model.front_end is None else 3
 
 
 def from_file_bytes(data: bytes) -> Model:
@@ -188,6 +200,7 @@ def from_file_bytes(data: bytes) -> Model:
             provenance=about["provenance"],
             temperature=about.get("temperature", DEFAULT_TEMPERATURE),
             early=about.get("early", ()) if version > 3 else (),
+            patch=Patch(**about["patch"]) if version > 6 and "patch" in about else None,
         )
         seen = None
         if "seen" in about:

@@ -24,8 +24,10 @@ from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.deployment import Deployment
 from ethereal.model.engine import SUPPORTS, Engine, input_matrix
-from ethereal.model.needs import ANSWERS, WINDOWS, Needs, NotSupported, Supports
+from ethereal.model.needs import ANSWERS, PATCHES, WINDOWS, Needs, NotSupported, Supports
 from ethereal.model.output import Check, Classes, Number, checks_of
+from ethereal.model.patch import Patch as Patch
+from ethereal.model.patch import cell_map, clause_map, clause_names
 from ethereal.model.seen import Drift, Seen, seen_in
 from ethereal.normal import Normal, NormalOptions
 
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
-_UNKNOWN = Supports("with_unknown", front_ends=WINDOWS, outputs=ANSWERS, early=True)
+_UNKNOWN = Supports("with_unknown", front_ends=WINDOWS, outputs=ANSWERS, patches=PATCHES, early=True)
 
 
 class Model:
@@ -56,7 +58,7 @@ class Model:
     weights
         Votes, clauses x classes.
     n_booleans
-        Number of Boolean features. Literals run over `2 * n_booleans`.
+        Number of Boolean features. Literals run over `2 * n_booleans`. With a patch it is `patch.n_booleans`.
     classes
         Labels in the order of the class axis: texts, integers, floats or Booleans.
     output
@@ -64,7 +66,8 @@ class Model:
     booleanizer
         Turns raw rows into Boolean rows. None when the input is Boolean already. The model keeps a copy.
     feature_names
-        Names of the raw features (of the Booleans when there is no Booleanizer).
+        Names of the raw features (of the Booleans when there is no Booleanizer). With a patch, of the numbers
+        of a cell.
     front_end
         Makes features of windows, `WindowFeatures(...).fit(windows).front_end_`. Rows are then windows x
         samples x axes, or rows of such features.
@@ -81,6 +84,8 @@ class Model:
         How the model was made, such as parameters, seed and package version, as far as JSON can hold it.
     early
         Pairs of clauses and votes: where `predict` may answer early, see `ethereal.export.answering_early`.
+    patch
+        A `Patch`, when clauses are over a part of a row and fire if it matches anywhere.
 
     Examples
     --------
@@ -141,13 +146,16 @@ class Model:
         temperature: float = DEFAULT_TEMPERATURE,
         provenance: Mapping[str, Any] | None = None,
         early: Iterable[Iterable[int]] = (),
+        patch: Patch | None = None,
     ) -> None:
         if front_end is not None and feature_names is None:
             feature_names = front_end.names
         fitted = None if booleanizer is None else checks.fitted(booleanizer, feature_names)
         if fitted is not None:
             feature_names = fitted.names or feature_names
-        clauses = Clauses(literals, offsets, weights, n_booleans)
+        if patch is not None and not isinstance(patch, Patch):
+            raise TypeError(f"patch is {patch!r}. It must be an ethereal.model.Patch or None.")
+        clauses = Clauses(literals, offsets, weights, n_booleans, patch=patch)
         vars(self).update(
             clauses=clauses,
             output=checks.output(classes, output),
@@ -155,7 +163,9 @@ class Model:
             front_end=front_end,
             feature_names=None if feature_names is None else checks.names(feature_names),
             boolean_rates=None if boolean_rates is None else checks.rates(boolean_rates),
-            typical_rows=None if typical_rows is None else checks.bit_rows(typical_rows, n_booleans),
+            typical_rows=(
+                None if typical_rows is None else checks.bit_rows(typical_rows, clauses.n_row_booleans)
+            ),
             temperature=checks.temperature(temperature),
             provenance=checks.provenance(provenance or {}),
             seen=None,
@@ -164,6 +174,8 @@ class Model:
             deployment=None,
         )
         self._check_sizes()
+        if patch is not None:
+            cell_map(patch, self.feature_map)
 
     @classmethod
     def from_includes(cls, includes: NDArray[np.bool_], *, classes: ArrayLike, **keywords: Any) -> Model:
@@ -197,7 +209,7 @@ class Model:
         1
         """
         none = np.zeros((0, clauses.n_classes), dtype=np.int32)
-        model = Model([], [0], none, n_booleans=clauses.n_booleans, **keywords)
+        model = Model([], [0], none, n_booleans=clauses.n_booleans, patch=clauses.patch, **keywords)
         return model._with(clauses=clauses)
 
     @property
@@ -227,8 +239,13 @@ class Model:
 
     @property
     def n_booleans(self) -> int:
-        """Number of Boolean features."""
+        """Number of Boolean features that literals are about, of a patch where there is one."""
         return self.clauses.n_booleans
+
+    @property
+    def patch(self) -> Patch | None:
+        """The part of a row that clauses look for anywhere. None where they look at whole rows."""
+        return self.clauses.patch
 
     @property
     def n_clauses(self) -> int:
@@ -248,7 +265,7 @@ class Model:
     @property
     def n_features(self) -> int:
         """Columns of the input, raw features or Booleans when there is no Booleanizer."""
-        return self.n_booleans if self.fitted is None else self.fitted.feature_map.n_features
+        return self.clauses.n_row_booleans if self.fitted is None else self.fitted.feature_map.n_features
 
     @property
     def kind(self) -> str:
@@ -269,12 +286,32 @@ class Model:
     @cached_property
     def feature_map(self) -> FeatureMap:
         """What each Boolean says. Without a Booleanizer each is a feature of its own."""
-        return FeatureMap.of_booleans(self.n_booleans) if self.fitted is None else self.fitted.feature_map
+        if self.fitted is not None:
+            return self.fitted.feature_map
+        return FeatureMap.of_booleans(self.clauses.n_row_booleans)
+
+    @cached_property
+    def clause_map(self) -> FeatureMap:
+        """What each Boolean of a clause says, which is `feature_map` where there is no patch."""
+        return self.feature_map if self.patch is None else clause_map(self.patch, self.feature_map)
+
+    @cached_property
+    def clause_names(self) -> tuple[str, ...]:
+        """Names of the features of `clause_map`, such as `loud[3]` for the fourth frame of a patch."""
+        return self.input_names if self.patch is None else clause_names(self.patch, self.channel_names)
+
+    @property
+    def channel_names(self) -> tuple[str, ...]:
+        """Names of the numbers of a cell, those of the columns where there is no patch."""
+        n_cells = 1 if self.patch is None else self.patch.n_cells
+        return self.feature_names or tuple(f"x{f}" for f in range(self.n_features // n_cells))
 
     @cached_property
     def input_names(self) -> tuple[str, ...]:
         """Names of the columns of the input, `feature_names` or x0, x1, ... when there are none."""
-        return self.feature_names or tuple(f"x{f}" for f in range(self.n_features))
+        if self.patch is None:
+            return self.channel_names
+        return tuple(f"{name}[{i}]" for i in range(self.patch.n_cells) for name in self.channel_names)
 
     @property
     def categories(self) -> dict[str, tuple[str, ...]]:
@@ -292,8 +329,9 @@ class Model:
         >>> Model([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
         ('x0', 'x1')
         """
-        names = self.input_names
-        return names if self.fitted is None else tuple(self.feature_map.boolean_names(names))
+        if self.fitted is None and self.patch is None:
+            return self.input_names
+        return tuple(self.clause_map.boolean_names(self.clause_names))
 
     @cached_property
     def needs(self) -> Needs:
@@ -307,7 +345,8 @@ class Model:
         >>> model.with_clauses([0], [0, 1], [[5]]).n_clauses
         1
         """
-        return self._with(clauses=Clauses(literals, offsets, weights, self.n_booleans, self.clauses.meaning))
+        kind = self.n_booleans, self.clauses.meaning, self.patch
+        return self._with(clauses=Clauses(literals, offsets, weights, *kind))
 
     def with_feature_names(self, feature_names: Sequence[str] | None) -> Model:
         """Return the model with other names of the raw features.
@@ -328,7 +367,8 @@ class Model:
         >>> model.with_typical_rows(None).typical_rows is None
         True
         """
-        rows = None if typical_rows is None else checks.bit_rows(typical_rows, self.n_booleans)
+        n = self.clauses.n_row_booleans
+        rows = None if typical_rows is None else checks.bit_rows(typical_rows, n)
         return self._with(typical_rows=rows)
 
     def in_float32(self) -> Model:
@@ -587,7 +627,8 @@ class Model:
 
         A column counts by the votes between classes that move when it takes its value from another of the
         typical rows. Without typical rows every clause that has a column counts, by its votes. The shares are
-        0 when no vote can move.
+        0 when no vote can move. With a patch there is a share for each number of a cell. A clause then counts
+        by its votes, and the more, the more even its chances of firing are.
 
         >>> model = Model(
         ...     [0, 0, 1], [0, 1, 3], [[3, 0], [0, 1]], n_booleans=2, classes=["a", "b"],
@@ -692,7 +733,7 @@ class Model:
         what = "a number" if isinstance(self.output, Number) else f"{self.n_classes} classes"
         return (
             f"<Model: {what}, {self.n_clauses} clauses, {self.n_includes} includes, "
-            f"{self.n_booleans} Booleans>"
+            f"{self.n_booleans} Booleans{'' if self.patch is None else f', a patch over {self.patch.over}'}>"
         )
 
     def __eq__(self, other: object) -> bool:
@@ -715,11 +756,13 @@ class Model:
             checks.votes_of_number(self.clauses, bool(self.early))
         else:
             self.clauses._check_shape(len(self.output.labels))
-        if self.fitted is not None and self.feature_map.n_booleans != self.n_booleans:
-            n = self.feature_map.n_booleans
-            raise ValueError(f"booleanizer gives {n} Booleans but n_booleans is {self.n_booleans}")
-        if self.feature_names is not None and len(self.feature_names) != self.n_features:
-            raise ValueError(f"{len(self.feature_names)} feature_names for {self.n_features} features")
+        n_booleans = self.clauses.n_row_booleans
+        if self.fitted is not None and self.feature_map.n_booleans != n_booleans:
+            n, what = self.feature_map.n_booleans, "n_booleans is" if self.patch is None else "rows have"
+            raise ValueError(f"booleanizer gives {n} Booleans but {what} {n_booleans}")
+        n_named = self.n_features // (1 if self.patch is None else self.patch.n_cells)
+        if self.feature_names is not None and len(self.feature_names) != n_named:
+            raise ValueError(f"{len(self.feature_names)} feature_names for {n_named} features")
         if self.front_end is not None:
             checks.front_end(self.front_end, self.fitted)
         if self.seen is not None and self.is_number:
@@ -730,8 +773,8 @@ class Model:
             raise ValueError(f"what is normal has feature {self.normal.features[-1]} of {self.n_features}")
         if self.output.kind == "normal" and (self.normal is None or self.n_classes != 2):
             raise ValueError("a model that answers whether a row is normal must know what is, and two labels")
-        if self.boolean_rates is not None and len(self.boolean_rates) != self.n_booleans:
-            raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {self.n_booleans} Booleans")
+        if self.boolean_rates is not None and len(self.boolean_rates) != n_booleans:
+            raise ValueError(f"{len(self.boolean_rates)} boolean_rates for {n_booleans} Booleans")
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Copies and pickles go through the constructor, so that their arrays are read-only too.

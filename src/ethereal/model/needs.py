@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
+PATCHES: frozenset[str | None] = frozenset({None, "frames", "images"})  # of consumers of clauses over patches
 ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 ALL_ANSWERS = ANSWERS | {"number"}
 EVERY_ANSWER = ALL_ANSWERS | {"normal"}  # and of those that take a model which only tells what is normal
@@ -46,6 +47,7 @@ class Needs:
 
     meaning: str  # of a clause: "and"
     output: str  # "classes", "unknown", "number" or "normal"
+    patch: str | None  # what clauses look for patterns in: None for rows as a whole, "frames" or "images"
     front_end: str | None  # what makes features of raw windows
     n_classes: int
     n_booleans: int
@@ -70,6 +72,7 @@ class Needs:
         return Needs(
             meaning=model.clauses.meaning,
             output=model.output.kind,
+            patch=None if model.clauses.patch is None else model.clauses.patch.over,
             front_end=None if model.front_end is None else "windows",
             n_classes=model.n_classes,
             n_booleans=model.n_booleans,
@@ -90,6 +93,7 @@ class Supports:
     meanings: frozenset[str] = frozenset({"and"})
     outputs: frozenset[str] = frozenset({"classes"})
     front_ends: frozenset[str | None] = frozenset({None})
+    patches: frozenset[str | None] = frozenset({None})
     n_classes: int = _ANY
     n_booleans: int = _ANY
     n_literals: int = _ANY
@@ -111,6 +115,7 @@ class Supports:
             "clauses of the meaning": (needs.meaning, self.meanings),
             "output of the kind": (needs.output, self.outputs),
             "a front end": (needs.front_end, self.front_ends),
+            "a patch over": (needs.patch, self.patches),
         }
         for what, (needed, supported) in kinds.items():
             if needed not in supported:

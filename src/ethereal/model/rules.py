@@ -19,15 +19,15 @@ from numpy.typing import NDArray
 from ethereal.features import categories
 from ethereal.features.feature_map import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, NotSupported, Supports
+from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, NotSupported, Supports
 from ethereal.model.output import Number
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ALL_ANSWERS)
+_IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
-SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ALL_ANSWERS, early=True)
+SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
 _RULES = 5  # per class
 _CLASSES = 20
 _LETTERS = 200  # of a rule or a label
@@ -36,6 +36,8 @@ _LETTERS = 200  # of a rule or a label
 def feature_importances(model: Model) -> NDArray[np.float64]:
     """Return the share of each raw feature in the votes that can move, see `Model.feature_importances`."""
     _IMPORTANCES.check(model.needs)
+    if model.patch is not None:
+        return _channel_importances(model)
     clauses, n_features = model.clauses, model.n_features
     moved = np.zeros(n_features)
     if not len(clauses.literals):
@@ -51,6 +53,29 @@ def feature_importances(model: Model) -> NDArray[np.float64]:
     np.add.at(moved, feature, flips * decisive[clause])
     total = moved.sum()
     return moved / total if total > 0 else moved
+
+
+def _channel_importances(model: Model) -> NDArray[np.float64]:
+    """Return the share of each number of a cell in the votes of the clauses that ask for it."""
+    assert model.patch is not None
+    n_channels, clauses = len(model.channel_names), model.clauses
+    feature = model.clause_map.feature[clauses.boolean]
+    is_content = clauses.boolean < model.patch.n_content
+    asked = np.zeros((model.n_clauses, n_channels), dtype=bool)
+    asked[clauses.clause[is_content], feature[is_content] % n_channels] = True
+    rates = _firing_rates(model)
+    votes = clauses.weights.astype(np.float64)
+    decisive = np.ptp(votes, axis=1) if model.n_classes > 1 else np.abs(votes[:, 0])
+    moved = (decisive * np.sqrt(rates * (1 - rates))) @ asked
+    total = moved.sum()
+    return np.asarray(moved / total if total > 0 else moved)
+
+
+def _firing_rates(model: Model) -> NDArray[np.float64]:
+    """Return the share of typical rows on which each clause fires, a half where there are no such rows."""
+    if model.typical_rows is None or not len(model.typical_rows):
+        return np.full(model.n_clauses, 0.5)
+    return np.asarray(model.clause_outputs(model.typical_rows, packed=True).mean(axis=0))
 
 
 def _flips(
@@ -111,11 +136,13 @@ class Rule:
     weights: Mapping[int, int]  # class index -> vote, zero votes left out
     n_includes: int
     conditions: tuple[Condition, ...]  # all must hold, in the order of the features
+    anywhere: bool = False  # whether it looks for them anywhere in a row, with places counted from there
 
     @property
     def text(self) -> str:
         """The conditions joined by AND. FALSE for an empty clause, which never fires."""
-        return " AND ".join(condition.text for condition in self.conditions) or "FALSE"
+        conditions = " AND ".join(condition.text for condition in self.conditions)
+        return f"{'somewhere: ' * self.anywhere}{conditions}" if conditions else "FALSE"
 
 
 def rules(model: Model) -> list[Rule]:
@@ -139,9 +166,7 @@ def rules_by_class(model: Model, label: Any = None) -> dict[Any, list[tuple[int,
     if not chosen:
         known = ", ".join(map(str, labels[:20])) + (", ..." if len(labels) > 20 else "")
         raise ValueError(f"The model has no class {label!r}. Its classes are {known}.")
-    rates = np.ones(model.n_clauses)  # the share of typical rows on which each clause fires
-    if model.typical_rows is not None and len(model.typical_rows):
-        rates = model.clause_outputs(model.typical_rows, packed=True).mean(axis=0)
+    rates = _firing_rates(model)
     everything, spread, by_class = rules(model), np.sqrt(rates * (1 - rates)).tolist(), {}
     for c in chosen:
         of_class = [(rule.weights[c], rule) for rule in everything if c in rule.weights]
@@ -178,9 +203,10 @@ class ConditionWriter:
 
     def __init__(self, model: Model) -> None:
         SUPPORTS.check(model.needs)
-        self._feature_map = model.feature_map
+        self._feature_map = model.clause_map
         self._front_end = model.front_end
-        self._names = model.input_names
+        self._names = model.clause_names
+        self._anywhere = model.patch is not None
         if self._front_end is not None:
             self._names = tuple(self._front_end.meaning(f) for f in range(model.n_features))
         self._feature = 2 * self._feature_map.feature.tolist()  # literal -> feature, as a quick list
@@ -189,7 +215,8 @@ class ConditionWriter:
 
     def rule(self, j: int, clause: Clause) -> Rule:
         """Return clause number `j` as a rule."""
-        return Rule(j, clause.weights, len(clause.literals), tuple(self.conditions(clause.literals)))
+        conditions = tuple(self.conditions(clause.literals))
+        return Rule(j, clause.weights, len(clause.literals), conditions, self._anywhere)
 
     def conditions(self, literals: Sequence[int]) -> Iterator[Condition]:
         """Yield the conditions of a clause, one per feature that it mentions."""

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, empty_bins, encodings_of
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
-from ethereal.model.needs import EVERY_ANSWER, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, PATCHES, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.features.front_end import Group
     from ethereal.model import Model
 
-SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=EVERY_ANSWER, early=True)
+SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 
 
 def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
@@ -224,5 +224,5 @@ def simplify(model: Model) -> Model:
         return model
     clauses = model.clauses
     for one in PASSES:
-        clauses = one(clauses, model.feature_map)
+        clauses = one(clauses, model.clause_map)
     return model._with(clauses=clauses, deployment=model.deployment)  # exports simplify it anyway

@@ -3,6 +3,7 @@
 
 #include "device_binding.hpp"
 #include "engine_binding.hpp"
+#include "patch_binding.hpp"
 #include "pruner_binding.hpp"
 #include "trainer_binding.hpp"
 #include "vote_binding.hpp"
@@ -12,6 +13,7 @@ NB_MODULE(_native, m) {
     m.doc() = "Hot loops of ethereal: training, batch inference, pruning, bit packing.";
     bind_device(m);
     bind_engine(m);
+    bind_patches(m);
     bind_pruner(m);
     bind_trainer(m);
     bind_votes(m);

@@ -24,15 +24,15 @@ double vote_cost(int32_t vote, const SizeModel& size) {
     return cost;
 }
 
-Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const int32_t* features,
+Pruner::Pruner(std::unique_ptr<ClauseRows> rows, size_t n_classes, const int32_t* features,
                const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets,
                const int32_t* votes, double scale, uint64_t seed, std::vector<int8_t> signs)
-    : planes_(std::move(planes)),
-      n_rows_(planes_.n_rows),
+    : rows_(std::move(rows)),
+      n_rows_(rows_->n_rows),
       n_classes_(n_classes),
       scale_(scale),
       seed_(seed),
-      features_(features, features + planes_.n_booleans),
+      features_(features, features + rows_->n_booleans),
       signs_(std::move(signs)) {
     for (size_t j = 0; j + 1 < offsets.size(); ++j, votes += n_classes) {
         if (offsets[j] == offsets[j + 1]) continue;  // an empty clause never votes
@@ -40,19 +40,11 @@ Pruner::Pruner(LiteralPlanes planes, size_t n_classes, const int32_t* features,
                       {votes, votes + n_classes},
                       {},
                       {}};
-        clause.rows = firing_rows(clause.literals);
+        clause.rows = rows_->firing(clause.literals);
         clauses_.push_back(std::move(clause));
     }
     merge_and_count();
     find_states();
-}
-
-std::vector<uint32_t> Pruner::firing_rows(const std::vector<int32_t>& literals) const {
-    std::vector<uint32_t> rows;
-    for (size_t w = 0; w < planes_.n_words; ++w)
-        for (uint64_t left = planes_.firing(literals, w); left; left &= left - 1)
-            rows.push_back(uint32_t(64 * w + ctz(left)));
-    return rows;
 }
 
 // Moves change the shares alone, because sums at random places of memory would cost as much again.
@@ -108,11 +100,14 @@ void Pruner::merge_and_count() {
             continue;
         }
         std::vector<int32_t>& literals = may_vote(better, votes) ? better : other;
-        if (&literals != &first.literals) first.literals = std::move(literals);
+        if (&literals != &first.literals) {
+            first.literals = std::move(literals);
+            first.kept_off = std::move(clause.kept_off);
+        }
         first.votes = std::move(votes);
     }
     clauses_.clear();
-    uses_.assign(planes_.n_booleans, 0);
+    uses_.assign(rows_->n_booleans, 0);
     for (Clause& clause : kept) {
         if (std::all_of(clause.votes.begin(), clause.votes.end(), [](int32_t v) { return v == 0; })) continue;
         if (!may_vote(clause.literals, clause.votes)) continue;  // as it was given

@@ -12,9 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
-#include "literal_planes.hpp"
+#include "clause_rows.hpp"
 #include "random.hpp"
 
 namespace ethereal {
@@ -41,6 +42,9 @@ protected:
         std::vector<int32_t> votes;     // per class
         std::vector<uint32_t> rows;     // on which it fires, ascending
         std::vector<double> wanted;     // of the loss: what the rows sum to, empty if not known
+        // Per literal, the rows that it alone keeps the clause off. Kept over patches only, where finding
+        // them takes long; empty if not known.
+        std::vector<std::vector<uint32_t>> kept_off = {};
     };
     // Gains of the objective below this are taken for rounding.
     static constexpr double kLeastGain = 1e-4;
@@ -55,7 +59,7 @@ protected:
     // literals, offsets, votes (clauses x classes) as in ethereal.Model; features: the raw feature of each
     // Boolean, ascending; signs: of each literal, the sign that votes of its clauses must have, 0 for any, or
     // nothing where all may have any.
-    Pruner(LiteralPlanes planes, size_t n_classes, const int32_t* features,
+    Pruner(std::unique_ptr<ClauseRows> rows, size_t n_classes, const int32_t* features,
            const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets, const int32_t* votes,
            double scale, uint64_t seed, std::vector<int8_t> signs = {});
 
@@ -72,12 +76,11 @@ protected:
     double saved_by_removal(const Clause& clause, const SizeModel& size) const;
     int sign_of(const std::vector<int32_t>& literals) const;  // 2: no vote suits all of them
 
-    LiteralPlanes planes_;
+    std::unique_ptr<ClauseRows> rows_;
     size_t n_rows_, n_classes_;
     double scale_;
 
 private:
-    std::vector<uint32_t> firing_rows(const std::vector<int32_t>& literals) const;
     void merge_and_count();
     bool may_vote(const std::vector<int32_t>& literals, const std::vector<int32_t>& votes) const;
     bool change_one_literal(Clause& clause, double price, const SizeModel& size);
@@ -86,9 +89,9 @@ private:
     bool may_move(int32_t literal) const {
         return of_feature_[feature_of_boolean_[boolean(literal)]].n_states > 1;
     }
-    void find_kept_off_rows(const Clause& clause);
+    void find_kept_off_rows(Clause& clause);
     void find_states();
-    size_t boolean(int32_t literal) const { return size_t(literal) % planes_.n_booleans; }
+    size_t boolean(int32_t literal) const { return size_t(literal) % rows_->n_booleans; }
     void remove(Clause& clause);
 
     uint64_t seed_, n_sweeps_ = 0;

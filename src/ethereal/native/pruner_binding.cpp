@@ -3,18 +3,22 @@
 #include "pruner_binding.hpp"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "patch_binding.hpp"
 #include "softmax_pruner.hpp"
 #include "square_pruner.hpp"
 #include "to_numpy.hpp"
@@ -37,9 +41,22 @@ using Numbers = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Signs = nb::ndarray<const int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Votes = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
+using ethereal::ClauseRows;
+using ethereal::PatchNumbers;
+using ethereal::PatchShape;
+
 LiteralPlanes planes_of(const Booleans& x) {
     if (x.shape(0) >= (uint64_t(1) << 32)) throw std::invalid_argument("booleans: too many rows");
     return {reinterpret_cast<const uint8_t*>(x.data()), x.shape(0), x.shape(1), x.stride(0), x.stride(1)};
+}
+
+// Whole rows, or rows for clauses over patches of a shape.
+std::unique_ptr<ClauseRows> rows_of(const Booleans& x, const std::optional<PatchShape>& patch) {
+    if (!patch) return std::make_unique<ethereal::WholeRows>(planes_of(x));
+    if (x.shape(0) >= (uint64_t(1) << 32)) throw std::invalid_argument("booleans: too many rows");
+    if (x.shape(1) != patch->row_booleans()) throw std::invalid_argument("booleans: not those of the patch");
+    return std::make_unique<ethereal::PatchRows>(*patch, reinterpret_cast<const uint8_t*>(x.data()),
+                                                 x.shape(0), x.stride(0), x.stride(1));
 }
 
 std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals& literals,
@@ -56,8 +73,8 @@ std::pair<std::vector<int32_t>, std::vector<int64_t>> clauses_of(const Literals&
 }
 
 // What both kinds of pruners must be given.
-void check(const Booleans& booleans, const Literals& features, size_t n_targets, const Offsets& offsets,
-           const Votes& votes, double scale) {
+void check(const Booleans& booleans, size_t n_booleans, const Literals& features, size_t n_targets,
+           const Offsets& offsets, const Votes& votes, double scale) {
     if (n_targets != booleans.shape(0) || votes.shape(0) + 1 != offsets.shape(0) || !(scale > 0))
         throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
     for (size_t c = 0; c < votes.shape(1); ++c) {  // sums and their differences have 32 bits
@@ -68,18 +85,23 @@ void check(const Booleans& booleans, const Literals& features, size_t n_targets,
                                         std::to_string(total) +
                                         " in magnitude; pruning takes at most 2**29: scale the weights down");
     }
-    if (features.shape(0) != booleans.shape(1) ||
+    if (features.shape(0) != n_booleans ||
         !std::is_sorted(features.data(), features.data() + features.shape(0)))
         throw std::invalid_argument("features must ascend, one for each Boolean");
 }
 
 void init(SoftmaxPruner* self, const Booleans& booleans, const Literals& features, const Targets& targets,
-          const Literals& literals, const Offsets& offsets, const Votes& votes, double scale, uint64_t seed) {
-    const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
+          const Literals& literals, const Offsets& offsets, const Votes& votes, double scale, uint64_t seed,
+          const std::optional<PatchNumbers>& patch) {
+    // The Booleans of clauses come with their features.
+    const size_t n_booleans = patch ? features.shape(0) : booleans.shape(1);
+    std::optional<PatchShape> shape;
+    if (patch) shape = ethereal::patch_of(*patch, uint32_t(n_booleans));
+    const auto [own_literals, own_offsets] = clauses_of(literals, offsets, n_booleans);
     if (votes.shape(1) != targets.shape(1) || targets.shape(1) < 1)
         throw std::invalid_argument("Pruner: shapes do not agree, or scale is not positive");
-    check(booleans, features, targets.shape(0), offsets, votes, scale);
-    new (self) SoftmaxPruner(planes_of(booleans), targets.shape(1), targets.data(), features.data(),
+    check(booleans, n_booleans, features, targets.shape(0), offsets, votes, scale);
+    new (self) SoftmaxPruner(rows_of(booleans, shape), targets.shape(1), targets.data(), features.data(),
                              own_literals, own_offsets, votes.data(), scale, seed);
 }
 
@@ -89,7 +111,7 @@ void init_square(SquarePruner* self, const Booleans& booleans, const Literals& f
     const auto [own_literals, own_offsets] = clauses_of(literals, offsets, booleans.shape(1));
     if (votes.shape(1) != 1 || signs.shape(0) % std::max<size_t>(1, 2 * booleans.shape(1)) != 0)
         throw std::invalid_argument("SquarePruner: one vote for each clause, one sign for each literal");
-    check(booleans, features, targets.shape(0), offsets, votes, scale);
+    check(booleans, booleans.shape(1), features, targets.shape(0), offsets, votes, scale);
     for (size_t j = 0; j < votes.shape(0); ++j)
         if (std::abs(int64_t(votes(j, 0))) > SquarePruner::kMostVote)
             throw std::invalid_argument("SquarePruner: a vote is beyond 127");
@@ -98,8 +120,8 @@ void init_square(SquarePruner* self, const Booleans& booleans, const Literals& f
     const size_t n_signs = signs.shape(0) == 2 * booleans.shape(1) ? signs.shape(0) : 0;
     for (size_t l = 0; l < n_signs; ++l)
         if (signs(l) < -1 || signs(l) > 1) throw std::invalid_argument("SquarePruner: a sign is -1, 0 or 1");
-    new (self) SquarePruner(planes_of(booleans), targets.data(), features.data(), own_literals, own_offsets,
-                            votes.data(), scale, seed, {signs.data(), signs.data() + n_signs});
+    new (self) SquarePruner(rows_of(booleans, std::nullopt), targets.data(), features.data(), own_literals,
+                            own_offsets, votes.data(), scale, seed, {signs.data(), signs.data() + n_signs});
 }
 
 uint64_t sweep(Pruner& pruner, double price, const std::tuple<double, double, double, double, double>& size) {
@@ -148,7 +170,7 @@ void bind_pruner(nb::module_& m) {
             nb::lock_self());
     nb::class_<SoftmaxPruner, Pruner>(m, "Pruner", "The loss is the cross-entropy of shares of the classes.")
         .def("__init__", &init, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a, "votes"_a,
-             "scale"_a, "seed"_a);
+             "scale"_a, "seed"_a, "patch"_a.none() = nb::none());
     nb::class_<SquarePruner, Pruner>(m, "SquarePruner", "The loss is half the squared error of a number.")
         .def("__init__", &init_square, "booleans"_a, "features"_a, "targets"_a, "literals"_a, "offsets"_a,
              "votes"_a, "scale"_a, "seed"_a, "signs"_a);

@@ -3,26 +3,26 @@
 #include <numeric>
 #include <stdexcept>
 
-#include "bits.hpp"
 #include "pruner.hpp"
 
 namespace ethereal {
 
 void Pruner::find_states() {
-    const auto n = int32_t(planes_.n_booleans);
-    feature_of_boolean_.resize(planes_.n_booleans);
+    const auto n = int32_t(rows_->n_booleans);
+    const LiteralPlanes* const planes = rows_->planes();
+    feature_of_boolean_.resize(rows_->n_booleans);
     for (int32_t begin = 0, end; begin < n; begin = end) {
         for (end = begin + 1; end < n && features_[size_t(end)] == features_[size_t(begin)];) ++end;
         std::fill(feature_of_boolean_.begin() + begin, feature_of_boolean_.begin() + end,
                   uint32_t(of_feature_.size()));
         Feature feature{begin, end, 1, {}, {}};
-        if (end - begin > 1) {  // else there is no other Boolean to move a literal to
+        if (planes && end - begin > 1) {  // else there is no other Boolean to move a literal to
             std::vector<uint32_t> states(n_rows_);
             for (int32_t b = begin; b < end; ++b) {  // each Boolean parts the states of those before it
                 std::vector<int64_t> parted(2 * feature.n_states, -1);
                 feature.n_states = 0;
                 for (uint32_t i = 0; i < n_rows_; ++i) {
-                    int64_t& part = parted[2 * states[i] + planes_.is_true(b, i)];
+                    int64_t& part = parted[2 * states[i] + planes->is_true(b, i)];
                     if (part < 0) part = int64_t(feature.n_states++);
                     states[i] = uint32_t(part);
                 }
@@ -33,29 +33,22 @@ void Pruner::find_states() {
             feature.truth.resize(size_t(end - begin) * feature.n_states);
             for (int32_t b = begin; b < end; ++b)
                 for (uint32_t i = 0; i < n_rows_; ++i)
-                    feature.truth[size_t(b - begin) * feature.n_states + states[i]] = planes_.is_true(b, i);
+                    feature.truth[size_t(b - begin) * feature.n_states + states[i]] = planes->is_true(b, i);
         }
         of_feature_.push_back(std::move(feature));
     }
 }
 
-void Pruner::find_kept_off_rows(const Clause& clause) {
+void Pruner::find_kept_off_rows(Clause& clause) {
     const size_t n = clause.literals.size();
-    if (kept_off_.size() < n) kept_off_.resize(n), losses_on_.resize(n);
+    const bool is_known = !clause.kept_off.empty();
+    if (is_known) kept_off_ = clause.kept_off;
+    if (kept_off_.size() < n) kept_off_.resize(n);
+    if (losses_on_.size() < n) losses_on_.resize(n);
+    if (is_known) return;
     for (size_t k = 0; k < n; ++k) kept_off_[k].clear();
-    for (size_t w = 0; w < planes_.n_words; ++w) {
-        uint64_t one = 0, more = 0;
-        for (int32_t l : clause.literals) {
-            const uint64_t is_false = ~planes_[l][w];
-            more |= one & is_false;
-            one |= is_false;
-        }
-        const uint64_t single = one & ~more & planes_.valid(w);
-        if (!single) continue;
-        for (size_t k = 0; k < n; ++k)
-            for (uint64_t left = single & ~planes_[clause.literals[k]][w]; left; left &= left - 1)
-                kept_off_[k].push_back(uint32_t(64 * w + ctz(left)));
-    }
+    rows_->find_kept_off(clause.literals, kept_off_);
+    if (!rows_->planes()) clause.kept_off.assign(kept_off_.begin(), kept_off_.begin() + ptrdiff_t(n));
 }
 
 // Drops a literal, or else moves one. Returns whether that paid.
@@ -87,6 +80,7 @@ bool Pruner::drop_one_literal(Clause& clause, double price, const SizeModel& siz
     clause.rows.insert(clause.rows.end(), more.begin(), more.end());
     std::inplace_merge(clause.rows.begin(), clause.rows.begin() + middle, clause.rows.end());
     clause.wanted.clear();
+    clause.kept_off.clear();
     return true;
 }
 
@@ -94,7 +88,7 @@ bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& siz
     if (std::none_of(clause.literals.begin(), clause.literals.end(),
                      [&](int32_t literal) { return may_move(literal); }))
         return false;
-    const auto n = int32_t(planes_.n_booleans);
+    const auto n = int32_t(rows_->n_booleans);
     find_losses(clause.rows, clause.votes, -1, losses_off_);
     double best_gain = kLeastGain;
     size_t best = clause.literals.size();
@@ -130,7 +124,7 @@ bool Pruner::move_one_literal(Clause& clause, double price, const SizeModel& siz
     clause.literals.insert(std::lower_bound(clause.literals.begin(), clause.literals.end(), best_literal),
                            best_literal);
     add_votes(clause.rows, clause.votes, -1);
-    clause.rows = firing_rows(clause.literals);
+    clause.rows = rows_->firing(clause.literals);
     clause.wanted.clear();
     add_votes(clause.rows, clause.votes, 1);
     return true;

@@ -40,11 +40,11 @@ constexpr double kLeap = 1;
 
 }  // namespace
 
-SoftmaxPruner::SoftmaxPruner(LiteralPlanes planes, size_t n_classes, const float* targets,
+SoftmaxPruner::SoftmaxPruner(std::unique_ptr<ClauseRows> rows, size_t n_classes, const float* targets,
                              const int32_t* features, const std::vector<int32_t>& literals,
                              const std::vector<int64_t>& offsets, const int32_t* votes, double scale,
                              uint64_t seed)
-    : Pruner(std::move(planes), n_classes, features, literals, offsets, votes, scale, seed),
+    : Pruner(std::move(rows), n_classes, features, literals, offsets, votes, scale, seed),
       stride_((n_classes + kBlock - 1) / kBlock * kBlock),
       targets_(n_rows_ * stride_),
       shares_(n_rows_ * stride_),

@@ -9,9 +9,9 @@ namespace ethereal {
 class SoftmaxPruner : public Pruner {
 public:
     // targets: rows x classes, sum 1 each. The others are those of Pruner.
-    SoftmaxPruner(LiteralPlanes planes, size_t n_classes, const float* targets, const int32_t* features,
-                  const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets,
-                  const int32_t* votes, double scale, uint64_t seed);
+    SoftmaxPruner(std::unique_ptr<ClauseRows> rows, size_t n_classes, const float* targets,
+                  const int32_t* features, const std::vector<int32_t>& literals,
+                  const std::vector<int64_t>& offsets, const int32_t* votes, double scale, uint64_t seed);
     double loss() const override;
 
 protected:

@@ -6,10 +6,10 @@
 
 namespace ethereal {
 
-SquarePruner::SquarePruner(LiteralPlanes planes, const double* targets, const int32_t* features,
+SquarePruner::SquarePruner(std::unique_ptr<ClauseRows> rows, const double* targets, const int32_t* features,
                            const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets,
                            const int32_t* votes, double scale, uint64_t seed, std::vector<int8_t> signs)
-    : Pruner(std::move(planes), 1, features, literals, offsets, votes, scale, seed, std::move(signs)),
+    : Pruner(std::move(rows), 1, features, literals, offsets, votes, scale, seed, std::move(signs)),
       targets_(targets, targets + n_rows_),
       target_total_(0),
       sums_(n_rows_),

@@ -12,7 +12,7 @@ public:
     static constexpr int32_t kMostVote = 127;  // a vote is a signed byte
 
     // targets: one per row. The others are those of Pruner.
-    SquarePruner(LiteralPlanes planes, const double* targets, const int32_t* features,
+    SquarePruner(std::unique_ptr<ClauseRows> rows, const double* targets, const int32_t* features,
                  const std::vector<int32_t>& literals, const std::vector<int64_t>& offsets,
                  const int32_t* votes, double scale, uint64_t seed, std::vector<int8_t> signs);
     double loss() const override;

@@ -1,58 +1,14 @@
-// Training of one class: evaluate its clauses on a row, draw the clauses that get feedback, move their
-// automata. Included by one translation unit per instruction set (see lanes.hpp).
-//
-// Random bytes. A class update and each Type I feedback take one 64-bit number from the class's stream. It
-// picks a place in a pool of random bytes and is added to what stands there, eight bytes at a time: every
-// byte of an event is uniform and independent of the other events, at the price of a load and an add. The
-// pool itself is drawn anew every kPoolLife updates.
-//
-// A byte hits with probability 1/s when it is among the 256/s largest; where that is not a whole number, each
-// event rounds it up or down at random so that the probability is exact.
+// Training of one class: evaluate its clauses on a row, and give feedback to those that are drawn. Included
+// by one translation unit per instruction set (see lanes.hpp).
 #pragma once
-#include <algorithm>
-#include <cstring>
-
-#include "aligned.hpp"
-#include "bits.hpp"
-#include "lanes.hpp"
-#include "train_class.hpp"
+#include "train_feedback.hpp"
 
 namespace ethereal {
 namespace {
 
-constexpr size_t kPoolStep = 32;  // bytes between two places an event may start at
-constexpr size_t kPoolPlaces = 256;
-constexpr size_t kPoolLife = 128;  // class updates
-
-struct ThisSet {};
-template <class T>
-using Vector = AlignedVector<T, ThisSet>;
-
-class ClassTrainer {
+class ClassTrainer : ClauseFeedback {
 public:
-    ClassTrainer(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata,
-                 Stream stream)
-        : shape_(shape),
-          feedback_(feedback),
-          automata_(automata),
-          stream_(stream),
-          length_(shape.padded_literals()),
-          pool_(kPoolStep * kPoolPlaces + std::max<size_t>(length_, 2 * shape.lanes + kBlock)),
-          certain_(length_, 127),
-          truth_(length_),
-          valid_(length_),
-          positive_((shape.lanes + 63) / 64),
-          negative_(positive_.size()),
-          output_(positive_.size()),
-          drawn_(positive_.size()),
-          before_(shape.words) {
-        std::fill_n(valid_.begin(), shape.n_literals, int8_t(-1));
-        for (uint32_t j = 0; j < shape.n_clauses; ++j)
-            (j < shape.positive() ? positive_ : negative_)[j / 64] |= uint64_t(1) << (j % 64);
-        const double hits = 256.0 / feedback.s;
-        hits_ = uint32_t(hits);
-        round_up_ = uint32_t((hits - hits_) * 65536.0 + 0.5);
-    }
+    using ClauseFeedback::ClauseFeedback;
 
     void run(const ClassEvents& e, const std::atomic<bool>& stop) {
         for (size_t i = 0; i < e.n_events; ++i) {
@@ -65,30 +21,9 @@ public:
     }
 
 private:
-    using Bytes = Lanes::Bytes;
-    static constexpr size_t kWidth = Lanes::kWidth;
-
-    struct Draw {
-        const int8_t* bytes;  // as many as there are automata in a clause
-        Bytes key, above;     // byte i hits when bytes[i] + key[i] > above
-        Bytes hit(size_t i) const { return Lanes::gt8(Lanes::add8(Lanes::load(bytes + i), key), above); }
-    };
-
-    void fill_pool() {
-        for (size_t i = 0; i < pool_.size() / 8; ++i) {
-            const uint64_t r = stream_.next();
-            std::memcpy(pool_.data() + 8 * i, &r, 8);
-        }
-    }
-
     void update(const uint64_t* row, bool y) {
         evaluate(row);
-        int32_t sum = 0;
-        for (size_t w = 0; w < output_.size(); ++w)
-            sum +=
-                int32_t(popcount(output_[w] & positive_[w])) - int32_t(popcount(output_[w] & negative_[w]));
-        sum = std::min(std::max(sum, -feedback_.T), feedback_.T);
-        const int32_t gap = y ? feedback_.T - sum : feedback_.T + sum;
+        const int32_t gap = gap_of_outputs(y);
         if (gap == 0) return;
         draw_clauses(gap);
 
@@ -137,126 +72,6 @@ private:
             output_[j / 64] |= Lanes::zero64(unmet[v]) << (j % 64);
         }
     }
-
-    // Each clause is drawn with probability gap / 2T, to 16 bits.
-    void draw_clauses(int32_t gap) {
-        const uint64_t twice_T = 2 * uint64_t(feedback_.T);
-        const uint64_t hits = (uint64_t(gap) * 65536 + twice_T / 2) / twice_T;
-        std::fill(drawn_.begin(), drawn_.end(), hits >= 65536 ? ~uint64_t(0) : 0);
-        if (hits >= 65536) return;
-        const uint64_t r = stream_.next();
-        const int8_t* bytes = pool_.data() + kPoolStep * (mix(r) % kPoolPlaces);
-        const Bytes key = Lanes::fill64(r), above = Lanes::fill16(int16_t(32767 - int32_t(hits)));
-        for (size_t j = 0; j < shape_.lanes; j += kWidth / 2)
-            drawn_[j / 64] |= Lanes::gt16(Lanes::add16(Lanes::load(bytes + 2 * j), key), above) << (j % 64);
-    }
-
-    Draw draw_literals() {
-        const uint64_t r = stream_.next();
-        const uint64_t place = mix(r);
-        const uint32_t hits = hits_ + ((place >> 48) < round_up_);
-        if (hits >= 256) return {certain_.data(), Lanes::fill8(0), Lanes::fill8(126)};
-        return {pool_.data() + kPoolStep * (place % kPoolPlaces), Lanes::fill64(r),
-                Lanes::fill8(int8_t(127 - int32_t(hits)))};
-    }
-
-    void spread_literals(const uint64_t* row) {  // bits to bytes, once for all clauses of an update
-        for (size_t i = 0; i < length_; i += kWidth)
-            Lanes::store(&truth_[i], Lanes::both(Lanes::spread(row[i / kBlock] >> (i % kBlock)),
-                                                 Lanes::load(&valid_[i])));
-    }
-
-    // Type I, output 0: every literal -1 with probability 1/s.
-    void type_i_output_0(uint32_t clause) {
-        const Draw draw = draw_literals();
-        move(clause, [&](Bytes state, size_t i) { return Lanes::adds8(state, draw.hit(i)); });
-    }
-
-    // Type I, output 1: true literals +1 (unboosted: with probability (s-1)/s), false ones -1 with 1/s.
-    void type_i_output_1(uint32_t clause) {
-        const Draw draw = draw_literals();
-        remember_includes(clause);
-        if (feedback_.boost_true_positive) {
-            move(clause, [&](Bytes state, size_t i) {
-                const Bytes truth = Lanes::load(&truth_[i]);
-                return Lanes::subs8(Lanes::adds8(state, Lanes::without(draw.hit(i), truth)), truth);
-            });
-        } else {
-            move(clause, [&](Bytes state, size_t i) {
-                const Bytes truth = Lanes::load(&truth_[i]), hit = draw.hit(i);
-                return Lanes::subs8(Lanes::adds8(state, Lanes::without(hit, truth)),
-                                    Lanes::without(truth, hit));
-            });
-        }
-        keep_budget(clause);
-    }
-
-    // Type II, output 1: every false, excluded literal +1.
-    void type_ii_output_1(uint32_t clause) {
-        const Bytes zero = Lanes::fill8(0);
-        remember_includes(clause);
-        move(clause, [&](Bytes state, size_t i) {
-            const Bytes excluded = Lanes::both(Lanes::gt8(zero, state), Lanes::load(&valid_[i]));
-            return Lanes::subs8(state, Lanes::without(excluded, Lanes::load(&truth_[i])));
-        });
-        keep_budget(clause);
-    }
-
-    template <class Step>
-    void move(uint32_t clause, Step step) {
-        int8_t* state = automata_.states + clause * length_;
-        uint64_t* includes = automata_.includes + clause;
-        for (size_t w = 0; w < shape_.words; ++w, includes += shape_.lanes) {
-            uint64_t excluded = 0;
-            for (size_t i = w * kBlock; i < (w + 1) * kBlock; i += kWidth) {
-                const Bytes now = step(Lanes::load(state + i), i);
-                Lanes::store(state + i, now);
-                excluded |= Lanes::signs8(now) << (i % kBlock);
-            }
-            *includes = ~excluded;
-        }
-    }
-
-    bool budgeted() const { return feedback_.literal_budget < shape_.n_literals; }
-
-    void remember_includes(uint32_t clause) {
-        if (!budgeted()) return;
-        for (size_t w = 0; w < shape_.words; ++w) before_[w] = automata_.includes[w * shape_.lanes + clause];
-    }
-
-    // Of the literals that have just become included, random ones go back to just below the middle until the
-    // clause is within its budget.
-    void keep_budget(uint32_t clause) {
-        if (!budgeted()) return;
-        uint32_t count = 0;
-        fresh_.clear();
-        for (uint32_t w = 0; w < shape_.words; ++w) {
-            const uint64_t now = automata_.includes[w * shape_.lanes + clause];
-            count += popcount(now);
-            for (uint64_t left = now & ~before_[w]; left; left &= left - 1)
-                fresh_.push_back(64 * w + ctz(left));
-        }
-        for (; count > feedback_.literal_budget && !fresh_.empty(); --count) {
-            std::swap(fresh_[stream_.below(uint32_t(fresh_.size()))], fresh_.back());
-            const uint32_t literal = fresh_.back();
-            fresh_.pop_back();
-            automata_.states[clause * length_ + literal] = -1;
-            automata_.includes[literal / 64 * shape_.lanes + clause] &= ~(uint64_t(1) << (literal % 64));
-        }
-    }
-
-    const MachineShape& shape_;
-    const Feedback& feedback_;
-    const ClassAutomata& automata_;
-    Stream stream_;
-    const size_t length_;  // automata of a clause, padding included
-    Vector<int8_t> pool_;
-    Vector<int8_t> certain_;        // stands in for the pool when 1/s is 1
-    Vector<int8_t> truth_, valid_;  // per literal: -1 where true, -1 where no padding
-    Vector<uint64_t> positive_, negative_, output_, drawn_;  // per clause, one bit
-    Vector<uint64_t> before_;                                // includes of a clause before feedback
-    Vector<uint32_t> fresh_;
-    uint32_t hits_, round_up_;
 };
 
 }  // namespace

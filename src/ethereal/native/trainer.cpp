@@ -13,6 +13,7 @@
 
 #include "bits.hpp"
 #include "cpu.hpp"
+#include "threads.hpp"
 
 namespace ethereal {
 
@@ -77,8 +78,10 @@ private:
 };
 
 Trainer::Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
-                 const Feedback& feedback, uint64_t seed, bool random_start)
+                 const Feedback& feedback, uint64_t seed, bool random_start,
+                 const std::optional<PatchShape>& patch)
     : shape_{held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
+      patch_(patch),
       feedback_(feedback),
       all_classes_(n_classes),
       first_class_(first),
@@ -141,6 +144,18 @@ std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows
     return events;
 }
 
+std::vector<uint64_t> Trainer::planes_of(const TrainingRows& rows, uint32_t n_threads) const {
+    std::vector<uint64_t> planes;
+    if (!patch_) return planes;
+    planes.resize(rows.n_rows * patch_->row_words());
+    const size_t n_parts = std::max(1u, n_threads);
+    in_threads(n_parts, [&](size_t part) {
+        for (size_t r = rows.n_rows * part / n_parts; r < rows.n_rows * (part + 1) / n_parts; ++r)
+            fill_planes(*patch_, rows.literals + r * row_words(), planes.data() + r * patch_->row_words());
+    });
+    return planes;
+}
+
 bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::function<bool()>& interrupted) {
     const auto begin = Clock::now();
     const std::vector<std::vector<uint32_t>> events = draw_events(rows);
@@ -161,6 +176,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
     fresh_ = false;
 
     TrainClass* const train = train_class();
+    const std::vector<uint64_t> planes = planes_of(rows, n_threads);
     std::atomic<uint32_t> next{0};
     std::atomic<bool> stop{false};
     std::mutex mutex;
@@ -173,8 +189,15 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
             for (uint32_t i; (i = next.fetch_add(1)) < classes.size();) {
                 const uint32_t c = classes[i];
                 const auto start = Clock::now();
-                train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
-                      Stream(seed_, epochs_done_, first_class_ + c), stop);
+                const Stream stream(seed_, epochs_done_, first_class_ + c);
+                if (patch_)
+                    train_patches()(shape_, feedback_, automata(c),
+                                    {*patch_, rows.literals, row_words(), planes.data(), events[c].data(),
+                                     events[c].size()},
+                                    stream, stop);
+                else
+                    train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
+                          stream, stop);
                 seconds[c] = std::chrono::duration<double>(Clock::now() - start).count();
             }
         } catch (...) {

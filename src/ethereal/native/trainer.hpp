@@ -1,16 +1,18 @@
 // The Tsetlin machine while it learns: all automata of all classes, and epochs over packed rows.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "aligned.hpp"
+#include "patch.hpp"
 #include "train_class.hpp"
 
 namespace ethereal {
 
 struct TrainingRows {
-    const uint64_t* literals;  // n_rows x words, as in ClassEvents::rows
+    const uint64_t* literals;  // n_rows x Trainer::row_words, as in ClassEvents::rows
     const int32_t* classes;    // n_rows
     const double* weights;     // n_rows, mean number of visits per epoch; null: once each
     size_t n_rows;
@@ -21,7 +23,8 @@ public:
     // Holds the automata of `held` of the n_classes classes, from `first` on; usually all. The others train
     // elsewhere: a class's automata depend on the rows and the seed, not on what other classes learn.
     Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
-            const Feedback& feedback, uint64_t seed, bool random_start);
+            const Feedback& feedback, uint64_t seed, bool random_start,
+            const std::optional<PatchShape>& patch = std::nullopt);
 
     // One pass over the rows, classes spread over threads. `interrupted` is asked a few times a second; once
     // it says yes, the automata go back to where the last epoch left them and epoch() returns false (an epoch
@@ -34,6 +37,7 @@ public:
     void undo_exclusion();  // of all since the last epoch
 
     const MachineShape& shape() const { return shape_; }  // with the classes held here
+    size_t row_words() const { return patch_ ? (2 * patch_->row_booleans() + 63) / 64 : shape_.words; }
     uint32_t all_classes() const { return all_classes_; }
     uint64_t epochs_done() const { return epochs_done_; }
     void set_epochs_done(uint64_t n) { epochs_done_ = n; }  // the position of the generator
@@ -48,10 +52,12 @@ private:
     class Undo;
     ClassAutomata automata(uint32_t c);
     std::vector<std::vector<uint32_t>> draw_events(const TrainingRows& rows) const;
+    std::vector<uint64_t> planes_of(const TrainingRows& rows, uint32_t n_threads) const;  // of patches
     void derive_includes();
     void start();
 
     MachineShape shape_;
+    std::optional<PatchShape> patch_;  // none: a clause is over whole rows
     Feedback feedback_;
     uint32_t all_classes_, first_class_;
     uint64_t seed_;

@@ -5,12 +5,14 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 
+#include "patch_binding.hpp"
 #include "to_numpy.hpp"
 #include "trainer.hpp"
 
@@ -18,6 +20,8 @@ namespace nb = nanobind;
 
 namespace {
 
+using ethereal::patch_of;
+using ethereal::PatchNumbers;
 using ethereal::to_numpy;
 using ethereal::Trainer;
 using Packed = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
@@ -29,7 +33,7 @@ using States = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device:
 void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const std::optional<Weights>& weights,
            uint32_t n_threads) {
     const size_t n = rows.shape(0);
-    if (rows.shape(1) != trainer.shape().words) throw std::invalid_argument("rows: wrong number of words");
+    if (rows.shape(1) != trainer.row_words()) throw std::invalid_argument("rows: wrong number of words");
     if (classes.shape(0) != n || (weights && weights->shape(0) != n))
         throw std::invalid_argument("rows, classes and weights differ in length");
     if (n >= (uint64_t(1) << 31)) throw std::invalid_argument("more than 2**31 - 1 rows in one epoch");
@@ -65,7 +69,8 @@ void bind_trainer(nb::module_& m) {
             "__init__",
             [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T,
                double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed,
-               std::optional<std::pair<uint32_t, uint32_t>> only, bool random_start) {
+               std::optional<std::pair<uint32_t, uint32_t>> only, bool random_start,
+               const std::optional<PatchNumbers>& patch) {
                 const auto [first, end] = only.value_or(std::make_pair(0u, n_classes));
                 if (n_classes < 2 || n_clauses < 1 || n_booleans < 1 || T < 1 || !(s >= 1) || first >= end ||
                     end > n_classes)
@@ -74,14 +79,17 @@ void bind_trainer(nb::module_& m) {
                 if (n_booleans > (1u << 24) || n_clauses > (1u << 24) || n_classes > (1u << 24) ||
                     double(n_classes) * n_clauses * n_booleans > double(uint64_t(1) << 46))
                     throw std::invalid_argument("Trainer: too many classes, clauses or Booleans");
+                std::optional<ethereal::PatchShape> shape;
+                if (patch) shape = patch_of(*patch, n_booleans);
                 new (self) Trainer(n_classes, first, end - first, n_clauses, n_booleans,
-                                   {T, s, boost_true_positive, literal_budget}, seed, random_start);
+                                   {T, s, boost_true_positive, literal_budget}, seed, random_start, shape);
             },
             nb::kw_only(), nb::arg("n_classes"), nb::arg("n_clauses"), nb::arg("n_booleans"), nb::arg("T"),
             nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"),
             nb::arg("only").none() = nb::none(), nb::arg("random_start") = false,
+            nb::arg("patch").none() = nb::none(),
             "`only`: the classes held, from the first on up to the second. `random_start`: automata begin "
-            "just below or just above the middle, else all below.")
+            "just below or just above the middle, else all below. `patch`: as in PatchEngine.")
         .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(),
              nb::arg("n_threads"), nb::lock_self(),
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from ethereal import _native
 from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses, plain_votes
+from ethereal.model.engine import engine_of
+from ethereal.model.patch import Patch
 from ethereal.train.rules import Rule, excluded
 
 _MAX_CHANGES = 100  # that are remembered, because a schedule of T may change it at every call
@@ -126,10 +128,14 @@ class Training:
         feedback: Feedback,
         seed: int,
         random_start: bool = False,
+        patch: Patch | None = None,
     ) -> None:
         shape = {"n_classes": int(n_classes), "n_clauses": int(n_clauses), "n_booleans": int(n_booleans)}
         start = {"seed": int(seed), "random_start": bool(random_start)}
-        self.parameters: dict[str, Any] = {**shape, **start, **feedback.native()}  # of the native trainer
+        anywhere = {} if patch is None else {"patch": patch.native()}
+        # Those of the native trainer.
+        self.parameters: dict[str, Any] = {**shape, **start, **feedback.native(), **anywhere}
+        self.patch = patch  # None where clauses look at whole rows
         self.feedback = feedback
         self.changes: list[dict[str, Any]] = []  # what was changed from outside, the newest
         self._trainer = _native.Trainer(**self.parameters)
@@ -162,7 +168,12 @@ class Training:
     @property
     def clauses(self) -> Clauses:
         """Included literals as they are now."""
-        return included(self._trainer, self.votes, self.parameters["n_booleans"])
+        return self.voting(included(self._trainer, self.votes, self.parameters["n_booleans"]))
+
+    def voting(self, clauses: Clauses) -> Clauses:
+        """Return clauses that were included here or on a worker, with their votes and their patch."""
+        kind = clauses.n_booleans, clauses.meaning, self.patch
+        return Clauses._trusted(clauses.literals, clauses.offsets, self.votes, *kind)
 
     def learn_by(self, feedback: Feedback) -> None:
         """Continue with other feedback from the same automata."""
@@ -262,7 +273,7 @@ class Training:
         clauses: Clauses | None = None,
     ) -> None:
         """Add a record and a snapshot of `clauses`, or of those of now, to a step."""
-        clauses = self.clauses if clauses is None else clauses.voting(self.votes)
+        clauses = self.clauses if clauses is None else self.voting(clauses)
         validation, evaluation, train = _accuracies(clauses, watch, n_threads)
         step.snapshot = Snapshot(clauses, validation or 0.0, epoch)
         n_includes = len(clauses.literals)
@@ -303,11 +314,6 @@ def mark_kept(history: list[dict[str, Any]], epoch: int | None) -> None:
 def included(trainer: _native.Trainer, votes: NDArray[np.int32], n_booleans: int) -> Clauses:
     """Return what a trainer includes now, as clauses with these votes."""
     return Clauses._trusted(*trainer.clauses(), votes, n_booleans)
-
-
-def engine_of(clauses: Clauses) -> _native.Engine:
-    """Return the engine of clauses over packed rows."""
-    return _native.Engine(clauses.literals, clauses.offsets, clauses.weights, clauses.n_booleans)
 
 
 def _accuracies(clauses: Clauses, watch: Watch, n_threads: int) -> list[float | None]:

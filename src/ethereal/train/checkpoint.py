@@ -156,6 +156,8 @@ def identifying(parameters: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(seed, (int, np.integer)):
         raise ValueError(f"random_state is {seed!r}. A checkpoint needs a whole number.")
     kept = {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
+    if kept.get("patch") is None:  # as before there were patches
+        kept = {name: value for name, value in kept.items() if name not in ("patch", "places")}
     return kept | {name: fingerprint(kept[name]) for name in ("exclude", "init")}
 
 

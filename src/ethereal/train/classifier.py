@@ -38,6 +38,7 @@ from ethereal.train.data import (
     validation_rows,
 )
 from ethereal.train.fitting import Fitting
+from ethereal.train.grids import literal_budget, patch_of
 from ethereal.train.paper import paper_keywords
 from ethereal.train.rules import OnEpoch, Rule, checked_states, rule_name
 from ethereal.train.unknown import calibrate
@@ -94,7 +95,15 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     boost_true_positive
         Whether a matching clause always strengthens true literals. False: with probability (s-1)/s.
     literal_budget
-        Most literals that a clause may include. None sets no bound.
+        Most literals that a clause may include. None sets no bound. With a patch, None is 16, and a clause
+        with more literals only forgets, so some clauses have a few more.
+    patch
+        Cells of a patch, when clauses shall find a pattern anywhere in a row. `patch=(8,)` is for frames, and
+        X is rows x frames x channels. `patch=(10, 10)` is for images, and X is rows x height x width, and may
+        have channels as a last axis. A channel has the same thresholds in all cells, and 4 bins unless
+        `booleanizer` says otherwise. None is for rows of features.
+    places
+        Whether a clause may ask where its patch is. "auto" lets clauses over images ask.
     booleanizer
         "auto" takes rows of 0 and 1 as they are and sends other numbers through
         `Booleanizer("auto", missing="auto")`. A number does the same with so many bins. A `Booleanizer` of
@@ -180,6 +189,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     history_: list[dict[str, Any]]
     best_epoch_: int
     booleanizer_: Booleanizer | None
+    row_shape_: tuple[int, ...]  # cells of a row along each axis, where there is a patch
     front_end_: WindowFeatures
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
@@ -205,6 +215,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         init: Literal["middle", "random"] | NDArray[np.uint8] = "middle",
         boost_true_positive: bool = True,
         literal_budget: int | None = None,
+        patch: tuple[int, ...] | None = None,
+        places: bool | Literal["auto"] = "auto",
         booleanizer: Booleanizer | Literal["auto"] | int | None = "auto",
         front_end: WindowFeatures | None = None,
         validation_fraction: float = 0.1,
@@ -225,6 +237,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.epochs, self.exclude_every, self.epoch_rows = epochs, exclude_every, epoch_rows
         self.exclude, self.init = exclude, init
         self.boost_true_positive, self.literal_budget = boost_true_positive, literal_budget
+        self.patch, self.places = patch, places
         self.booleanizer, self.front_end, self.class_weight = booleanizer, front_end, class_weight
         self.validation_fraction, self.accuracy_tolerance = validation_fraction, accuracy_tolerance
         self.keep, self.patience = keep, patience
@@ -313,7 +326,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs = usual_epochs(len(self.classes_)) if self.epochs is None else self.epochs
         if checkpoint is not None:
             parts = fitting.rows, fitting.watch.validation, fitting.visits, fitting.watch.weights
-            training_id = identity(identifying(self.get_params(deep=False)), *parts)
+            parameters = identifying(self.get_params(deep=False))
+            shape = {} if self.patch is None else {"row_shape": self.row_shape_}
+            training_id = identity(parameters | shape, *parts)
             fitting.look_at(Checkpoint(checkpoint, training_id), epochs, resume)
         try:
             fitting.run(epochs, count_threads(self.n_jobs), self.verbose)
@@ -326,6 +341,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 if self.shorten:
                     self._lazy = self._plain = _LazyModel.of(shorten(self.model_, data.array))
         n_noise = noise_clauses(self.noise_clauses, self._training.parameters["n_clauses"])
+        if self.patch is not None:  # not measured, and more clauses than a patch needs
+            n_noise = 0
         if n_noise > 0 or self.refit_votes:
             n_threads = count_threads(self.n_jobs)
             better = improve(self.plain_model_, fitting, n_noise, self.refit_votes, n_threads, self.verbose)
@@ -569,13 +586,15 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _start_training(self, rows: PackedRows) -> None:
         seed = int(check_random_state(self._seed).randint(np.iinfo(np.int64).max, dtype=np.int64))
+        patch = patch_of(self, rows.n_booleans)
         self._training = Training(
             n_classes=len(self.classes_),
             n_clauses=self.n_clauses,
-            n_booleans=rows.n_booleans,
+            n_booleans=rows.n_booleans if patch is None else patch.n_booleans,
             feedback=self._feedback(),
             seed=seed,
             random_start=isinstance(self.init, str) and self.init == "random",
+            patch=patch,
         )
         if not isinstance(self.init, str):
             self._training.states = checked_states("init", self.init, self._training)
@@ -588,7 +607,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.history_ = []
 
     def _feedback(self) -> Feedback:
-        budget = None if self.literal_budget is None else int(self.literal_budget)
+        budget = literal_budget(self.literal_budget, self.patch)
         # The vote margin that suits a number of clauses is the root of half of them.
         T = max(1, round(math.sqrt(self.n_clauses / 2))) if self.T is None else int(self.T)
         return Feedback(T, float(self.s), bool(self.boost_true_positive), budget)
@@ -655,6 +674,8 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         record["init"] = _start_name(self.init)
         if self.class_weight is not None:
             record["class_weight"] = str(self.class_weight)
+        if self.patch is None:
+            del record["patch"], record["places"]
         return record
 
 

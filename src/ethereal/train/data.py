@@ -22,6 +22,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.categories import find_categories, to_numbers
 from ethereal.features.packing import PackedRows, is_boolean, pack
 from ethereal.features.window_features import WindowFeatures
+from ethereal.train.grids import check_patch, fit_cells, literal_budget, rows_of_cells
 
 if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
@@ -108,6 +109,8 @@ def numbers_of(clf: Any, X: Any, *, reset: bool) -> tuple[Any, Mapping[int, Sequ
 
     Windows become their features. With `reset` the front end is fitted, and the categories are found anew.
     """
+    if getattr(clf, "patch", None) is not None:
+        return rows_of_cells(clf, X, reset=reset), {}
     if clf.front_end is not None:
         if reset:
             clf.front_end_ = clone(clf.front_end).fit(X)
@@ -222,6 +225,8 @@ def fit_booleanizer(
     The values of `categories` are numbers of names, and get a Boolean for each name.
     """
     wanted, array, categories = clf.booleanizer, data.array, data.categories
+    if getattr(clf, "patch", None) is not None:
+        return fit_cells(clf, array if learn is None else array[learn], is_boolean(array))
     names = getattr(clf, "feature_names_in_", None)
     if categories and wanted is None:
         name = f"column {min(categories)}" if names is None else f"column {str(names[min(categories)])!r}"
@@ -266,9 +271,10 @@ def _check_rule_and_start(given: Mapping[str, Any]) -> None:
     if isinstance(start, str):
         if start not in ("middle", "random"):
             raise ValueError(f'init is {start!r}. It must be "middle", "random" or an array of automata.')
-        if start == "random" and given["literal_budget"] is not None:
+        budget = literal_budget(given["literal_budget"], given["patch"])
+        if start == "random" and budget is not None:
             raise ValueError(
-                f"literal_budget is {given['literal_budget']}, but a random start includes about half of all "
+                f"literal_budget is {budget}, but a random start includes about half of all "
                 'literals. Use init="middle".'
             )
     elif not isinstance(start, np.ndarray):
@@ -289,6 +295,7 @@ def check_classifier(given: Mapping[str, Any]) -> None:
         raise ValueError(f'keep is {given["keep"]!r}. It must be "last" or "best".')
     count_threads(given["n_jobs"])
     _check_class_weight(given["class_weight"])
+    check_patch(given)
     _check_rule_and_start(given)
     for name in ("boost_true_positive", "refit_votes", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):

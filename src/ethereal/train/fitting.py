@@ -24,13 +24,13 @@ from ethereal.cluster import Cluster, Shared
 from ethereal.features.packing import PackedRows
 from ethereal.model.calibration import fit_temperature
 from ethereal.model.clauses import Clauses
+from ethereal.model.engine import engine_of
 from ethereal.train.automata import (
     Snapshot,
     SnapshotSelection,
     Step,
     Training,
     Watch,
-    engine_of,
     excludes_after,
     included,
 )
@@ -104,8 +104,7 @@ class Fitting:
         for record in progress.history:
             if record["phase"] == "set":
                 self.training.note_assigned(record["epoch"])
-        votes = self.training.votes
-        candidates = [replace(one, clauses=one.clauses.voting(votes)) for one in progress.candidates]
+        candidates = [replace(one, clauses=self.training.voting(one.clauses)) for one in progress.candidates]
         self._selection.candidates = candidates
 
     def run(self, epochs: int, n_threads: int, verbose: int, name: str = "epoch") -> None:

@@ -103,6 +103,7 @@ def _train_noise_clauses(fitting: Fitting, n_clauses: int, n_threads: int, verbo
         n_booleans=machine.parameters["n_booleans"],
         feedback=Feedback(margin, _NOISE_S, False, machine.feedback.literal_budget),
         seed=machine.seed ^ _SEED,
+        patch=machine.patch,
     )
     noise_fitting = Fitting(noise_training, fitting.rows, fitting.visits, Watch(), None, None)
     noise_fitting.run(machine.epochs_done, n_threads, verbose, name="noise")

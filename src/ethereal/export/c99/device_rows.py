@@ -249,7 +249,7 @@ class Slots:
         self.n_new_classes = n_new_classes  # that are yet to be learned
         self.kind = kind
         by_feature: dict[int, list[int]] = defaultdict(list)
-        for b in np.unique(model.clauses.boolean).tolist():
+        for b in used_booleans(model).tolist():
             by_feature[int(model.feature_map.feature[b])].append(b)
         self.slots: list[Slot] = []
         for feature, booleans in by_feature.items():
@@ -313,7 +313,7 @@ class Slots:
 
     def every_boolean(self, used: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return rows of the model's Booleans for rows of the used ones. The others are false."""
-        booleans = np.zeros((len(used), self.model.n_booleans), dtype=bool)
+        booleans = np.zeros((len(used), self.model.clauses.n_row_booleans), dtype=bool)
         booleans[:, self.used] = used
         return booleans
 
@@ -333,7 +333,7 @@ class Slots:
 
     def booleans(self, rows: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Return the model's Booleans, rows x Booleans, for states of the slots. Unused ones are false."""
-        booleans = np.zeros((len(rows), self.model.n_booleans), dtype=bool)
+        booleans = np.zeros((len(rows), self.model.clauses.n_row_booleans), dtype=bool)
         for s, slot in enumerate(self.slots):
             for b, states in zip(slot.booleans, slot.true_states, strict=True):
                 booleans[:, b] = np.isin(rows[:, s], list(states))
@@ -343,7 +343,7 @@ class Slots:
         """Draw rows of the used Booleans by the model's `boolean_rates`, each feature on its own."""
         feature_map, rates = self.model.feature_map, self.model.boolean_rates
         u = np.random.default_rng(seed).random((n_rows, feature_map.n_features))
-        rows = np.zeros((n_rows, self.model.n_booleans), dtype=bool)
+        rows = np.zeros((n_rows, feature_map.n_booleans), dtype=bool)
         for f in range(feature_map.n_features):
             of_feature = np.arange(feature_map.boolean_offsets[f], feature_map.boolean_offsets[f + 1])
             value = of_feature[feature_map.kind[of_feature] != MISSING]
@@ -358,6 +358,15 @@ class Slots:
             else:
                 rows[:, value] = u[:, [f]] < rate
         return rows[:, self.used]
+
+
+def used_booleans(model: Model) -> NDArray[np.int64]:
+    """Return the Booleans of a row that clauses ask for, ascending. With a patch, those of all cells."""
+    asked, patch = np.unique(model.clauses.boolean), model.patch
+    if patch is None:
+        return asked
+    planes = np.unique(asked[asked < patch.n_content] % patch.n_planes)
+    return (np.arange(patch.n_cells)[:, None] * patch.n_planes + planes).ravel()
 
 
 def _slots_of(feature_map: FeatureMap, feature: int, booleans: list[int], *, is_raw: bool) -> list[Slot]:
@@ -479,7 +488,8 @@ def calibration(model: Model, slots: Slots, rows: ArrayLike | None) -> NDArray[n
     """Return typical rows of the used Booleans."""
     given = None if rows is None else booleans_of(model, rows)
     if rows is None and model.typical_rows is not None:
-        bits = np.unpackbits(model.typical_rows, axis=1, count=model.n_booleans, bitorder="little")
+        n = model.clauses.n_row_booleans
+        bits = np.unpackbits(model.typical_rows, axis=1, count=n, bitorder="little")
         given = bits.astype(bool)
     if given is None or len(given) == 0:
         return slots.sample(_CALIBRATION_ROWS)

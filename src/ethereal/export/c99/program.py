@@ -283,7 +283,7 @@ def program_of(
         plan = layout.plan(slots, lambda: calibration(model, slots, rows), max_bytes)
     except NotSupported as error:
         raise NotSupported(f"{error}{_others(small, layout)}") from None
-    tables = _tables(slots, plan, parts, options, layout.has_rows)
+    tables = _tables(slots, plan, parts, options, layout)
     bound = max_bytes if layout.smaller else None
     return Program(model, options, layout, bound, slots, plan.costs, tables, parts, columns)
 
@@ -351,7 +351,7 @@ def _files(program: Program) -> dict[str, str]:
     row = f"typedef {name}_row et_row;\n" if has_rows else ""
     # Straight code that does not learn has no loop over classes.
     n_classes = "1u" if program.number else f"{name.upper()}_CLASSES"
-    classes = f"#define ET_CLASSES {n_classes}\n" if has_rows or layout.learns else ""
+    classes = f"#define ET_CLASSES {n_classes}\n" if layout.has_tables or layout.learns else ""
     arranged = tables.render().replace("@name@", name)  # the same tables serve a program of another name
     body = f"typedef {name}_input et_input;\n{row}\n{classes}{arranged}"
     functions = fill("model.c", values, "c99/templates" if has_rows else layout_folder) + of_parts("source")
@@ -359,7 +359,9 @@ def _files(program: Program) -> dict[str, str]:
         functions = f"{before}\n{functions}" if before else functions
     runtime, common = {path: read(where) for path, where in layout.runtime.items()}, {}
     if has_rows:
-        text = read("c99/runtime/common.h").replace("/* crc.h */\n", read("c99/runtime/crc.h"))
+        text = read("c99/runtime/common.h")
+        for piece in ("order", "best", "crc"):
+            text = text.replace(f"/* {piece}.h */\n", read(f"c99/runtime/{piece}.h"))
         common["ethereal.h"] = text
     if is_single:
         texts = [f"#define ET_API static inline\n\n{body}", common.get("ethereal.h", ""), *runtime.values()]
@@ -367,7 +369,7 @@ def _files(program: Program) -> dict[str, str]:
         return {f"{name}.h": _one_header(name, header, everything)}
     included = "".join(f'#include "{path}"\n' for path in [*common, *runtime])
     source = (
-        f'/* {"Tables" if has_rows else "Code"} of {name}; see {name}.h. */\n#include "{name}.h"\n\n'
+        f'/* {"Tables" if layout.has_tables else "Code"} of {name}; see {name}.h. */\n#include "{name}.h"\n\n'
         f"#define ET_API\n\n{body}\n{included}\n{functions}"
     )
     files = {f"{name}.h": header, f"{name}.c": source, **common, "ethereal_flash.h": flash}
@@ -415,13 +417,14 @@ def _one_header(name: str, header: str, body: str) -> str:
 
 
 def _tables(
-    slots: Slots, plan: Plan, parts: Sequence[Part], options: ExportOptions, has_rows: bool
+    slots: Slots, plan: Plan, parts: Sequence[Part], options: ExportOptions, layout: CLayout
 ) -> Tables:
     """Return all tables and functions of a program.
 
     Code without tables is written when its text is asked for. A search asks many programs for a size only.
     """
-    if not has_rows and not any(part.writes_tables for part in parts):
+    has_rows = layout.has_rows
+    if not layout.has_tables and not any(part.writes_tables for part in parts):
         return Tables.of_code(plan.write)
     read_with_cells = _READ_WITH_CELLS.union(*(part.tables for part in parts))
     out = Tables(None if plan.cells is None else read_with_cells)

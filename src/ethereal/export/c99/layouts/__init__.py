@@ -62,8 +62,14 @@ class CLayout:
     singles_first: bool = False  # whether slots with one threshold come first
     learns: bool = False  # whether it tells which clauses fire, so that an export can learn
     has_rows: bool = True  # whether rows are Booleanized, so that the C can do it in two steps, with tables
+    is_code: bool = False  # whether clauses are code, without tables
     headers: tuple[str, ...] | None = None  # folders and names of runtime headers, where its own is not all
     smaller: tuple[int, ...] = ()  # bounds for the clauses that "auto" tries after the layout's own choice
+
+    @property
+    def has_tables(self) -> bool:
+        """Whether clauses are tables."""
+        return not self.is_code
 
     @property
     def runtime(self) -> dict[str, str]:
@@ -100,7 +106,8 @@ FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, s
 # Trees are arranged quickly, each alone. Other clauses are refused by its `plan` above MOST_LITERALS. Equal
 # leaves of several trees become one, with the sum of their votes.
 _TREES = replace(_CODE, n_literals=1 << 18, heaviest_vote=1 << 24)
-STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _TREES, has_rows=False)
+STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _TREES, has_rows=False,
+                   is_code=True)  # fmt: skip
 SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)
 # "fast" is quicker and its smallest form is smaller, so there is no model for which "auto" should take it.
 REDRESS = _layout("redress", "the paper's words", 700, _WORDS, by_name=True)
@@ -112,6 +119,7 @@ BRANCHES = CLayout(
     code_bytes=1900,
     learns=True,
     has_rows=False,
+    is_code=True,
     headers=("runtime/votes", "runtime/learn", "layouts/straight/straight"),
 )
 LISTS = CLayout(
@@ -129,12 +137,22 @@ DISTANCE = CLayout(
     Supports("layout distance", outputs=frozenset({"normal"}), front_ends=WINDOWS),
     code_bytes=100,
     has_rows=False,
+    is_code=True,
     headers=(),
 )
 OF_OUTPUTS = {"normal": (DISTANCE,)}  # layouts for answers that the usual ones do not give
 # From the smallest to the quickest, then those that are only taken by name.
 REGISTRY: tuple[CLayout, ...] = (COMPACT, FAST, STRAIGHT, SLICED, REDRESS)
 LEARNING: tuple[CLayout, ...] = (BRANCHES, LISTS)
+# For clauses that look for a patch anywhere, which no other layout takes.
+PATCHES = _layout(
+    "patches",
+    "planes of bits, for clauses over patches",
+    1000,
+    replace(_ROWS, patches=frozenset({"frames", "images"}), n_classes=256, longest_clause=255),
+    has_rows=False,
+    headers=("runtime/order", "runtime/best", "layouts/patches/patches"),
+)
 LAYOUTS: tuple[str, ...] = tuple(layout.name for layout in REGISTRY)
 
 
@@ -144,6 +162,8 @@ def find_layout(name: str) -> CLayout:
     >>> find_layout("sliced").rows_per_call
     32
     """
+    if name == PATCHES.name:
+        return PATCHES
     if name not in LAYOUTS:
         raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")
     return REGISTRY[LAYOUTS.index(name)]

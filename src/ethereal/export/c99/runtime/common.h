@@ -62,35 +62,7 @@ static inline unsigned et_leading_zeros(uint32_t x)
 }
 #endif
 
-#if ET_FLOAT_INPUT
-/* An integer in the order of the floats, lowest for a missing value: no floating point unit is needed. */
-static inline int32_t et_order(float value)
-{
-    union {
-        float value;
-        int32_t bits;
-    } both;
-
-    int32_t order;
-
-    both.value = value;
-    order = both.bits;
-#if ET_SIGNED_ORDER
-    /* Of two negative ones the larger bits are lower. */
-    order ^= (int32_t)((0u - ((uint32_t)order >> 31)) >> 1);
-#endif
-#if ET_CAN_MISS
-    if ((both.bits & 0x7FFFFFFF) > 0x7F800000) {
-        order = INT32_MIN;
-    }
-#elif ET_CAN_BE_NAN
-    if (order > 0x7F800000) { /* a negative one is below every threshold already */
-        order = INT32_MIN;
-    }
-#endif
-    return order;
-}
-#endif
+/* order.h */
 
 /* The states of a row, one byte each. */
 static inline const uint8_t *et_slots(const et_row *row)
@@ -171,19 +143,7 @@ static void et_unfold(const uint8_t *slots, uint8_t *booleans)
 }
 #endif
 
-/* The class with the highest sum, the lower one on a tie. */
-static inline unsigned et_argmax(const int32_t *sums)
-{
-    unsigned best = 0;
-    unsigned c;
-
-    for (c = 1; c < ET_CLASSES; c++) {
-        if (sums[c] > sums[best]) {
-            best = c;
-        }
-    }
-    return best;
-}
+/* best.h */
 
 #if ET_CELLS > 0
 /* There are so few different rows that the class of each is in a table. */

@@ -1,0 +1,177 @@
+"""Tables of the layout "patches": thresholds of the planes, the literals of each clause, and its votes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ethereal.export.c99.ctext import Tables, unsigned_type
+from ethereal.export.c99.device_rows import Slots
+from ethereal.export.c99.layouts import FRAMES, Costs, Plan
+from ethereal.features.feature_map import THRESHOLD
+from ethereal.features.rounding import places_of
+from ethereal.model.clauses import decode
+from ethereal.model.needs import NotSupported
+from ethereal.model.patch import cell_map
+
+# Instructions on a Cortex-M7, fitted to two models.
+_PER_CELL, _PER_TEST, _PER_LINE, _PER_CLAUSE = 6.0, 13.0, 10.0, 30.0
+_WIDEST = 64  # cells of a line, which are the bits of a word
+_ROWS = 16  # typical rows that costs are estimated on
+
+
+def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
+    """Arrange the clauses of `slots` in the model's order. Literals that fail often on `rows` come first."""
+    arranged = _Arranged(slots, slots.every_boolean(rows()[:_ROWS]))
+    bits, lines = arranged.word_bits, len(arranged.planes) * arranged.height
+    stack = lines * bits // 8 + 4 * slots.model.n_classes + FRAMES
+    return Plan(arranged.write, None, Costs(arranged.instructions(), stack))
+
+
+class _Arranged:
+    """The clauses of a model over patches, as lines of cells and literals."""
+
+    def __init__(self, slots: Slots, typical: NDArray[np.bool_]) -> None:
+        model, patch = slots.model, slots.model.patch
+        assert patch is not None
+        self.slots, self.patch, self.typical = slots, patch, typical
+        self.height, self.width = ((1,) * (2 - len(patch.shape)) + patch.shape)[-2:]
+        self.rows, self.columns = ((1,) * (2 - len(patch.shape)) + patch.positions)[-2:]
+        if self.width > _WIDEST:
+            raise NotSupported(
+                f"layout patches takes rows of up to {_WIDEST} cells along the last axis, but the model has "
+                f"{self.width}. Use shorter windows or narrower images."
+            )
+        cell = cell_map(patch, model.feature_map)
+        clauses = model.clauses
+        boolean = clauses.boolean
+        is_content = boolean < patch.n_content
+        # Those that are asked for, and one at least, because C has no empty arrays.
+        asked = np.unique(boolean[is_content] % patch.n_planes)
+        self.planes = asked if len(asked) else np.zeros(1, dtype=np.int64)
+        if model.fitted is not None and (cell.kind[self.planes] != THRESHOLD).any():
+            raise NotSupported(
+                "layout patches takes thresholds only, not one-hot bins or missing values. Use the "
+                "thermometer encoding."
+            )
+        self.cell = cell
+        self.n_channels = cell.n_features
+        self.word_bits = 32 if self.width <= 32 else 64
+        cells = typical.reshape(len(typical), -1, patch.n_planes)
+        self.rates = cells.mean(axis=(0, 1)) if len(typical) else np.full(patch.n_planes, 0.5)
+        # The cells of the patch that are asked for, as a line behind that of the position, and a shift.
+        self.used = np.unique(boolean[is_content])
+        number = np.zeros(patch.n_booleans, dtype=np.int64)
+        number[self.used] = np.arange(len(self.used))
+        self.literals: list[list[int]] = []  # of each clause, those that are not negated first
+        self.counts: list[tuple[int, int]] = []
+        self.where: list[tuple[int, int, int, int]] = []  # first and end of the positions' rows and columns
+        for clause in clauses:
+            b, negated = decode(np.array(clause.literals, dtype=np.int64), patch.n_booleans)
+            here = b < patch.n_content
+            holds = np.where(negated, 1 - self.rates[b % patch.n_planes], self.rates[b % patch.n_planes])
+            order = np.lexsort((b, holds, negated))
+            order = order[here[order]]
+            self.literals.append(number[b[order]].tolist())
+            self.counts.append((int((here & ~negated).sum()), int((here & negated).sum())))
+            self.where.append(self._where(b[~here] - patch.n_content, negated[~here]))
+
+    def _where(self, place: NDArray[np.int64], negated: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+        """Return the range of rows and columns that Booleans of the place leave."""
+        ends = []
+        for first, n in ((0, self.rows), (self.rows - 1, self.columns)):
+            of_axis = (place >= first) & (place < first + n - 1)
+            above = place[of_axis & ~negated] - first + 1
+            below = place[of_axis & negated] - first + 1
+            low = int(above.max(initial=0))
+            ends += [low, max(low, int(below.min(initial=n)))]
+        return tuple(ends)  # type: ignore[return-value]
+
+    def write(self, out: Tables) -> None:
+        """Write all tables."""
+        model, kind, patch = self.slots.model, self.slots.kind, self.patch
+        out.define("ET_CLAUSES", f"{len(self.counts)}u")
+        sizes = {"HEIGHT": self.height, "WIDTH": self.width, "ROWS": self.rows, "COLUMNS": self.columns}
+        sizes |= {"CHANNELS": self.n_channels, "PLANES": len(self.planes), "WORD_BITS": self.word_bits}
+        for name, size in sizes.items():
+            out.define(f"ET_{name}", f"{size}u")
+        out.define("ET_BOOLEAN_INPUT", int(model.fitted is None))
+        is_float = model.fitted is not None and kind.name == "float"
+        out.define("ET_FLOAT_INPUT", int(is_float))
+        channel = self.cell.feature[self.planes].astype(np.int64)
+        out.array(unsigned_type(self.n_channels - 1), "et_channels", channel.tolist(), "of each plane")
+        if model.fitted is not None:
+            self._write_thresholds(out, channel, is_float)
+        shape = patch.size[-1]
+        cell, plane = np.divmod(self.used, patch.n_planes)
+        line = np.searchsorted(self.planes, plane) * self.height + cell // shape
+        fields = [(unsigned_type(int(line.max(initial=0))), "line"), ("uint8_t", "shift")]
+        pairs = list(zip(line.tolist(), (cell % shape).tolist(), strict=True))
+        out.records(
+            "et_cell", fields, "et_cells", pairs or [(0, 0)], "cells of the patch: a line, and a shift"
+        )
+        out.records("et_count", [("uint8_t", "plain"), ("uint8_t", "negated")], "et_counts", self.counts,
+                    "literals of each clause")  # fmt: skip
+        everywhere = (0, self.rows, 0, self.columns)
+        out.define("ET_PLACES", int(any(one != everywhere for one in self.where)))
+        if any(one != everywhere for one in self.where):
+            names = "top", "bottom", "left", "right"
+            ctype = unsigned_type(max(self.rows, self.columns))
+            out.records("et_place", [(ctype, name) for name in names], "et_places", self.where,
+                        "where each clause may match, `bottom` and `right` being left out")  # fmt: skip
+        every = [literal for literals in self.literals for literal in literals]
+        out.array(unsigned_type(max(0, len(self.used) - 1)), "et_literals", every or [0],
+                  "a cell each", typedef="et_literal")  # fmt: skip
+        self._write_votes(out)
+
+    def _write_thresholds(self, out: Tables, channel: NDArray[np.int64], is_float: bool) -> None:
+        kind, scales = self.slots.kind, self.slots.scales
+        position = self.cell.position[self.planes]
+        limits = [self.cell.thresholds_float32[self.cell.threshold_offsets[c] + p]
+                  for c, p in zip(channel.tolist(), position.tolist(), strict=True)]  # fmt: skip
+        numbers = places_of(limits).tolist() if is_float else [
+            scales[c].threshold(float(t)) for c, t in zip(channel.tolist(), limits, strict=True)
+        ]  # fmt: skip
+        if is_float:
+            out.define("ET_CAN_MISS", 0)
+            out.define("ET_CAN_BE_NAN", 0)
+            out.define("ET_SIGNED_ORDER", int(min(numbers, default=0) < 0))
+        out.array(kind.threshold_ctype, "et_thresholds", numbers, "of each plane", typedef="et_threshold")
+
+    def _write_votes(self, out: Tables) -> None:
+        """Write the votes of each clause: for its one class, for some classes, or for all."""
+        weights = self.slots.model.weights
+        ctype = "int8_t" if np.abs(weights).max(initial=0) < 128 else "int16_t"
+        counts = (weights != 0).sum(axis=1)
+        is_single, n_bytes = bool((counts <= 1).all()), 1 if ctype == "int8_t" else 2
+        is_listed = not is_single and len(counts) + counts.sum() * (1 + n_bytes) < weights.size * n_bytes
+        out.define("ET_ONE_CLASS", int(is_single))
+        out.define("ET_SOME_CLASSES", int(is_listed))
+        if is_single or is_listed:
+            rows, classes = np.nonzero(weights)
+            if is_single:  # a clause without a vote has none for class 0
+                rows, classes = np.arange(len(weights)), np.abs(weights).argmax(axis=1)
+            else:
+                out.array("uint8_t", "et_vote_counts", counts.tolist(), "classes of each clause")
+            out.array("uint8_t", "et_classes", classes.tolist(), "that clauses vote for")
+            weights = weights[rows, classes]
+        out.array(ctype, "et_votes", weights.ravel().tolist(), "votes of each clause", typedef="et_vote")
+
+    def instructions(self) -> float:
+        """Return the instructions of a typical row."""
+        patch, tests, lines = self.patch, 0.0, 0.0
+        for literals, (n_plain, _), (top, bottom, _, _) in zip(
+            self.literals, self.counts, self.where, strict=True
+        ):
+            plane = self.used[literals] % patch.n_planes
+            negated = np.arange(len(plane)) >= n_plain
+            holds = np.where(negated, 1 - self.rates[plane], self.rates[plane])
+            # Whether one of the positions of a line is left after so many literals.
+            alive = 1 - (1 - np.cumprod(np.append(1.0, holds[:-1]))) ** (self.columns / 2)
+            n_lines = (bottom - top) / 2 + 1
+            tests += n_lines * float(alive.sum())
+            lines += n_lines
+        cells = _PER_CELL * self.height * self.width * len(self.planes)
+        return cells + _PER_TEST * tests + _PER_LINE * lines + _PER_CLAUSE * len(self.counts)
