@@ -106,7 +106,7 @@ def test_a_patch_that_does_not_fit_is_refused():
 
 def test_a_damaged_record_of_a_patch_is_refused():
     data = to_file_bytes(bands())
-    assert b'\\"format_version\\":6' in data
+    assert b'\\"format_version\\":7' in data
     broken = data.replace(b'\\"size\\":[3]', b'\\"size\\":[9]')
     with pytest.raises(ModelFileError):
         from_file_bytes(broken)

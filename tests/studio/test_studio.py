@@ -301,9 +301,9 @@ def test_a_long_table_is_answered_from_its_first_rows(tmp_path):
 def test_names_stay_in_the_folder(tmp_path):
     project = Project(tmp_path / "p")
     project.folder.mkdir()
-    (tmp_path / "outside.csv").write_text("a\n1\n")
-    (project.folder / "link.csv").symlink_to(tmp_path / "outside.csv")
-    for name in ("../outside.csv", "link.csv", "/etc/passwd", "", "a\x00b", ".studio/x"):
+    (tmp_path / "elsewhere.csv").write_text("a\n1\n")
+    (project.folder / "link.csv").symlink_to(tmp_path / "elsewhere.csv")
+    for name in ("../elsewhere.csv", "link.csv", "/etc/passwd", "", "a\x00b", ".studio/x"):
         with pytest.raises(Refused, match=r"folder|file"):
             project.inside(name)
     assert project.inside("new.csv") == (project.folder / "new.csv").resolve()

@@ -209,6 +209,7 @@ def test_recordings_are_cut_heard_learned_and_answered(open_page, studio):
     assert page.evaluate(length) == pytest.approx(1, abs=0.01)
 
     page.select_option("#source", "moves/")
+    until(page, "document.querySelectorAll('#recording-rows tr').length === 10")
     page.locator("#recording-rows button").last.click()
     page.wait_for_selector("#signal-name:has-text('moves/shake/emma')")
     curve = page.locator("#signal > svg")

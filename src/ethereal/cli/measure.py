@@ -185,8 +185,6 @@ def measure(
     An FPGA such as ice40-up5k has gates. They are built by the extra `fpga` and simulated on every row.
     """
     with reported():
-        from ethereal import device
-        from ethereal.device.baselines import redress_scan
         from ethereal.export.c99.device_rows import find_number_type
         from ethereal.export.projects.writer import rows_near_thresholds
         from ethereal.features.packing import evenly
@@ -207,16 +205,8 @@ def measure(
         options = replace(options, worst=options.worst or most is not None)
         flash = None if options.flash is None else parse_bytes("--flash", str(options.flash))
         options = replace(options, rows=typical, flash=flash, early=0.0)
-        given = vars(options) | {"estimate": rates.of(options.target)}
-        if options.layout == "all":
-            del given["layout"]
-            measurements = device.measure_layouts(machine, X, remark=remarks.append, **given)
-        else:
-            measurements = [device.measure(machine, X, **given)]
-        if extent.redress or published.words is not None:
-            how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
-            how["estimate"] = given["estimate"]
-            measurements.append(device.measure_program(redress_scan(machine, X), **how))
+        has_scan = extent.redress or published.words is not None
+        measurements = _measured(machine, X, options, rates, remarks, has_scan=has_scan)
     if as_json:
         typer.echo(json.dumps([m.as_dict() | {score: accuracy} for m in measurements]))
     else:
@@ -232,6 +222,32 @@ def measure(
     if most is not None and (over := [m for m in measurements if (m.worst_instructions or math.inf) > most]):
         say(f"error: {_names(over)} may take more than {most:,.0f} instructions, or has no bound.", err=True)
         raise typer.Exit(NOT_MET)
+
+
+def _measured(
+    model: Model,
+    X: NDArray[Any],
+    options: MeasureOptions,
+    rates: Rates,
+    remarks: list[str],
+    *,
+    has_scan: bool,
+) -> list[Measurement]:
+    """Measure one layout or all, and the scan of REDRESS words where it is asked for."""
+    from ethereal import device
+    from ethereal.device.baselines import redress_scan
+
+    given = vars(options) | {"estimate": rates.of(options.target)}
+    if options.layout == "all":
+        del given["layout"]
+        measurements = device.measure_layouts(model, X, remark=remarks.append, **given)
+    else:
+        measurements = [device.measure(model, X, **given)]
+    if has_scan:
+        how: Any = {key: getattr(options, key) for key in ("target", "compiler", "optimize")}
+        how["estimate"] = given["estimate"]
+        measurements.append(device.measure_program(redress_scan(model, X), **how))
+    return measurements
 
 
 def _keeping(context: typer.Context, model: Model, options: MeasureOptions) -> tuple[MeasureOptions, Kept]:

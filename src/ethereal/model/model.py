@@ -92,14 +92,8 @@ class Model:
     The first clause is "a AND NOT b" and votes +1 for "yes". The second is "b" and votes -1 for "yes" and +2
     for "no".
 
-    >>> model = Model(
-    ...     literals=[0, 3, 1],
-    ...     offsets=[0, 2, 3],
-    ...     weights=[[0, 1], [2, -1]],
-    ...     n_booleans=2,
-    ...     classes=["no", "yes"],
-    ...     feature_names=["a", "b"],
-    ... )
+    >>> clauses = {"literals": [0, 3, 1], "offsets": [0, 2, 3], "weights": [[0, 1], [2, -1]]}
+    >>> model = Model(**clauses, n_booleans=2, classes=["no", "yes"], feature_names=["a", "b"])
     >>> model
     <Model: 2 classes, 2 clauses, 3 includes, 2 Booleans>
     >>> model.predict([[True, False], [True, True]])
@@ -324,11 +318,7 @@ class Model:
 
     @property
     def boolean_names(self) -> tuple[str, ...]:
-        """Readable names of the Booleans, such as `age>54.5`, or the feature itself when it is Boolean.
-
-        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=2, classes=[0]).boolean_names
-        ('x0', 'x1')
-        """
+        """Readable names of the Booleans, such as `age>54.5`, or the feature itself when it is Boolean."""
         if self.fitted is None and self.patch is None:
             return self.input_names
         return tuple(self.clause_map.boolean_names(self.clause_names))

@@ -190,7 +190,7 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         >>> EtherealRegressor(n_bins=1).check_parameters()
         Traceback (most recent call last):
             ...
-        ValueError: n_bins is 1. It must be from 2 to 256.
+        ValueError: n_bins is 1. It must be an integer from 2 to 256.
         """
         check_integer("n_bins", self.n_bins, 2, 256)
         if not isinstance(self.unit, str) or not self.unit.isprintable():

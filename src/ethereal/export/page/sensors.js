@@ -81,12 +81,14 @@ async function startStream() {
   } else {
     if (!("DeviceMotionEvent" in globalThis)) throw new Error("This browser has no motion sensor.");
     if (await DeviceMotionEvent.requestPermission?.() === "denied") throw new Error("The browser does not allow the motion sensor.");
+    let hasMoved = false;
     const moved = e => {
       const a = e.accelerationIncludingGravity ?? {}, g = e.rotationRate ?? {};
       if ((a.x ?? g.alpha ?? null) === null) { // a computer without the sensor sends one such event
-        $("sensor-state").textContent = "This device has no motion sensor.";
+        if (!hasMoved) $("sensor-state").textContent = "This device has no motion sensor.";
         return;
       }
+      hasMoved = true;
       const now = { none: 0, ax: a.x, ay: a.y, az: a.z, gx: g.beta, gy: g.gamma, gz: g.alpha };
       resampler.add(e.timeStamp / 1000, chosen.map(c => clip((now[c.source] ?? 0) * c.counts)));
     };
