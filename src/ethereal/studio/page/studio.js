@@ -1,4 +1,4 @@
-"use strict";
+
 // The page asks the server, which asks `ethereal run`. What is shown is what the server said.
 const byId = id => document.getElementById(id);
 const token = new URLSearchParams(location.search).get("token") || sessionStorage.getItem("ethereal-token") || "";
@@ -42,7 +42,7 @@ async function ask(path, body, quietly = false) {
   return said;
 }
 const shown = promise => promise.catch(error => tell(error.message));
-const query = parts => "?" + new URLSearchParams(Object.entries(parts).filter(([, v]) => v));
+const query = parts => `?${new URLSearchParams(Object.entries(parts).filter(([, v]) => v))}`;
 
 // Data
 const data = { source: "", facts: null, roles: {} };
@@ -80,7 +80,7 @@ async function openTable(name) {
   byId("table-note").textContent = `Reading ${name} …`;
   let facts;
   try {
-    facts = await ask("api/table" + query({ source: name, ...reading() }));
+    facts = await ask(`api/table${query({ source: name, ...reading() })}`);
   } catch (error) {
     if (turn === opened) byId("table-note").textContent = "";
     throw error;
@@ -150,7 +150,7 @@ function legend(names) {
 async function showHistogram() {
   const column = byId("histogram-of").value, source = data.source;
   if (!column) return byId("histogram").replaceChildren();
-  const h = await ask("api/histogram" + query({ source, column, label: withRole("label")[0], ...reading() }), undefined, true);
+  const h = await ask(`api/histogram${query({ source, column, label: withRole("label")[0], ...reading() })}`, undefined, true);
   if (source !== data.source || column !== byId("histogram-of").value) return;
   const W = 560, H = 220, left = 44, bottom = 26, n = h.counts[0].length;
   const totals = h.counts[0].map((_, b) => h.counts.reduce((sum, of) => sum + of[b], 0)), most = Math.max(1, ...totals);
@@ -175,7 +175,7 @@ async function showHistogram() {
 async function showPoints() {
   const x = byId("x-of").value, y = byId("y-of").value, source = data.source;
   if (!x || !y) return byId("points").replaceChildren();
-  const p = await ask("api/points" + query({ source, x, y, label: withRole("label")[0], ...reading() }), undefined, true);
+  const p = await ask(`api/points${query({ source, x, y, label: withRole("label")[0], ...reading() })}`, undefined, true);
   if (source !== data.source) return;
   const f = frame({ title: `${y} against ${x}`, xLabel: x, yLabel: y, xs: p.points.map(q => q[0]), ys: p.points.map(q => q[1]) });
   p.points.forEach((q, i) => f.root.append(svg("circle", { cx: f.X(q[0]).toFixed(1), cy: f.Y(q[1]).toFixed(1), r: 3, fill: COLOURS[p.of[i] % COLOURS.length], "fill-opacity": 0.6 })));
@@ -188,7 +188,7 @@ const signal = { name: "", shown: null, answers: null };
 async function openRecordings(name) {
   const turn = ++opened;
   byId("source").value = name;
-  const said = await ask("api/recordings" + query({ source: name.replace(/\/$/, "") }));
+  const said = await ask(`api/recordings${query({ source: name.replace(/\/$/, "") })}`);
   if (turn !== opened) return;
   Object.assign(data, { source: name, facts: null, roles: {}, grouped: said.grouped });
   for (const id of ["columns-box", "looks"]) byId(id).hidden = true;
@@ -219,7 +219,8 @@ async function openSignal(recording) {
 }
 
 async function showSignal(first, end) {
-  const s = signal.shown = await ask("api/signal" + query({ name: signal.name, first, end }), undefined, true);
+  const s = await ask(`api/signal${query({ name: signal.name, first, end })}`, undefined, true);
+  signal.shown = s;
   byId("signal-box").hidden = false;
   byId("cut-first").value = s.first;
   byId("cut-end").value = s.end;
@@ -276,7 +277,7 @@ function drawSignal() {
 
 async function showAnswers() {
   const run = byId("answer-of").value;
-  signal.answers = run && signal.name ? await ask("api/answers" + query({ run, name: signal.name })) : null;
+  signal.answers = run && signal.name ? await ask(`api/answers${query({ run, name: signal.name })}`) : null;
   if (signal.shown) drawSignal();
 }
 
@@ -368,7 +369,7 @@ async function recordMicrophone() {
     byId("hear").disabled = false;
     byId("stop").disabled = true;
     const name = `${new Date().toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}.wav`;
-    const said = await ask("api/upload" + query({ name, ...where }), wavOf(parts, 16000));
+    const said = await ask(`api/upload${query({ name, ...where })}`, wavOf(parts, 16000));
     note.textContent = `Kept as ${said.name}.`;
     await openProject(`${where.folder}/`);
   };
@@ -445,7 +446,10 @@ function changed() {
   promise(wanted / 100);
   const turn = ++asks;
   byId("start").disabled = true;
-  if (!data.source) return void (byId("command").textContent = "Choose a table first.");
+  if (!data.source) {
+    byId("command").textContent = "Choose a table first.";
+    return;
+  }
   setTimeout(async () => {
     if (turn !== asks) return;
     try {
@@ -463,7 +467,10 @@ const bytesText = n => (n === null || n === undefined ? "no bound" : n < 1024 ? 
 // What the curve of the last run gives within the sliders.
 function promise(wanted) {
   const run = lastRun(), flash = flashOf(+byId("flash-slider").value) ?? Infinity, most = instructionsOf(+byId("time-slider").value) ?? Infinity;
-  if (!run?.curve.length) return void (byId("promise").textContent = "");
+  if (!run?.curve.length) {
+    byId("promise").textContent = "";
+    return;
+  }
   const inside = run.curve.filter(([bytes, , instructions]) => bytes <= flash && (instructions ?? 0) <= most);
   const best = inside.toSorted((a, b) => b[1] - a[1])[0], small = inside.filter(p => p[1] >= wanted).toSorted((a, b) => a[0] - b[0])[0];
   const say = ([bytes, accuracy, n]) => `${(100 * accuracy).toFixed(1)} % in ${bytesText(bytes)}${n === null ? "" : ` and ${Math.round(n).toLocaleString("en")} instructions`}`;
@@ -593,7 +600,7 @@ async function upload(file) {
   try {
     const said = await new Promise((done, failed) => { // which knows how far it is
       const request = new XMLHttpRequest();
-      request.open("POST", "api/upload" + query({ name: file.name }));
+      request.open("POST", `api/upload${query({ name: file.name })}`);
       request.setRequestHeader("x-ethereal-token", token);
       request.upload.addEventListener("progress", e => { bar.value = e.loaded / (e.total || 1); });
       request.addEventListener("load", () => done(JSON.parse(request.responseText)));
