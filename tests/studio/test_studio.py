@@ -298,6 +298,14 @@ def test_a_long_table_is_answered_from_its_first_rows(tmp_path):
     assert np.sum(shown.histogram("a", "y")["counts"]) == MOST_ROWS
 
 
+def test_numbers_are_seen_however_they_are_written(tmp_path):
+    path = tmp_path / "n.csv"
+    path.write_text("a;b;y\n" + "-0,000;1;p\n0,000;01;q\n1,50;1,0;p\n1,5;;q\n" * 10)
+    columns = Tables().of(path, decimal=",").facts()["columns"]
+    assert [c["kind"] for c in columns] == ["number", "number", "text"]
+    assert [c["different"] for c in columns[:2]] == [2, 1]
+
+
 def test_names_stay_in_the_folder(tmp_path):
     project = Project(tmp_path / "p")
     project.folder.mkdir()

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ethereal.base.npz import NpzError
 from ethereal.datasets.files import labelled_arrays, labels_from, remarks
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.tables import Table, TableError, is_missing, open_table
+from ethereal.datasets.tables import Table, TableError, is_missing, is_number, open_table
 
 MOST_ROWS, MOST_COLUMNS = 20_000, 300  # that are shown
 _BINS, _MOST_CLASSES, _MOST_POINTS = 24, 12, 800
@@ -168,18 +168,18 @@ class Tables:
                     self._kept[key] = _of_npz(path)
                 else:
                     table = open_table(path, header=header, encoding=encoding, decimal=decimal)
-                    self._kept[key] = _of_table(table)
+                    self._kept[key] = _of_table(table, decimal)
             return self._kept[key]
 
 
-def _of_table(table: Table) -> Shown:
+def _of_table(table: Table, decimal: str) -> Shown:
     names = table.names or tuple(str(i + 1) for i in range(table.n_columns))
     shown = range(min(table.n_columns, MOST_COLUMNS))
     columns, is_whole, n_rows = list[Column](), True, 0
     for i in shown:
         values, whole = _first_values(table, i)
         is_whole, n_rows = is_whole and whole, max(n_rows, len(values))
-        columns.append(_column(table, i, names[i], values))
+        columns.append(_column(table, i, names[i], values, decimal))
     return _with_remarks(columns, n_rows, is_whole, table.n_columns - len(shown))
 
 
@@ -195,17 +195,17 @@ def _first_values(table: Table, i: int) -> tuple[NDArray[Any], bool]:
     return np.concatenate([part.astype(object) for part in parts]) if parts else np.empty(0, object), True
 
 
-def _column(table: Table, i: int, name: str, values: NDArray[Any]) -> Column:
+def _column(table: Table, i: int, name: str, values: NDArray[Any], decimal: str) -> Column:
     there = values[~is_missing(values)]
     if not len(there):
         return Column(name, "number", np.full(len(values), np.nan), "It is empty in every row shown.", "drop")
     if all(isinstance(value, (int, float, np.number, bool)) for value in there.tolist()):
         return Column(name, "number", np.array([_number(v) for v in values.tolist()]))
-    labels = labels_from(there)
-    if labels.dtype.kind in "iuf":
-        numbers = np.full(len(values), np.nan)
-        numbers[~is_missing(values)] = labels
-        return Column(name, "number", numbers)
+    numbers = {text: text.replace(decimal, ".") for text in set(map(str, there.tolist()))}
+    if all(map(is_number, numbers.values())):
+        column = np.full(len(values), np.nan)
+        column[~is_missing(values)] = [float(numbers[str(value)]) for value in there.tolist()]
+        return Column(name, "number", column)
     try:
         different = sorted({str(value) for value in there.tolist()})
         table.names_in(i, different, len(there))
