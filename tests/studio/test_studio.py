@@ -277,14 +277,12 @@ def test_a_run_that_fails_says_why_and_one_that_is_cancelled_goes_on_later(finis
 def test_cancelled_runs_keep_their_stages(tmp_path):
     odd_table(tmp_path / "odd.csv")
     studio = Studio(Project(tmp_path), 1)
-    words = [sys.executable]  # a command that waits to be interrupted
     job = jobs.start(studio.jobs, tmp_path, ["ethereal", "run", "digits"], {})
     wait_for(lambda: True if (job.folder / "log.txt").exists() and job.last_lines() else None)
     time.sleep(0.5)
     job.cancel()
     assert wait_for(lambda: job.state if job.state != "running" else None) == "cancelled"
     assert [one.folder for one in jobs.all_jobs(studio.jobs)] == [job.folder]
-    del words
 
 
 def test_a_long_table_is_answered_from_its_first_rows(tmp_path):
