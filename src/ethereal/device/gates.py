@@ -69,7 +69,9 @@ def measure_gates(
     checks.a_model(model)
     fpga = find_fpga(target)
     design = Design.of(model, **options)
-    n_rows, n_different, n_other_sums = (0, 0, 0) if X is not None and len(X) == 0 else differences(design, X)
+    n_rows, n_different, n_other_sums = (
+        (0, 0, 0) if X is not None and np.size(X) == 0 else differences(design, X)
+    )
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, design.files())
         cells, clocks = fpga.build(Path(folder), design.name)

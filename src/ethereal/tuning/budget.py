@@ -93,8 +93,8 @@ class Budget:
             raise ValueError(f"{asked} and {given[0]} are both given. A board has flash, an FPGA has tables.")
         if not is_fpga and self.target != Budget.target:
             raise ValueError(
-                f"luts={self.luts:g} and target={self.target!r} are both given. A board has no lookup tables. "
-                f"FPGAs are {', '.join(FPGAS)}."
+                f"luts={self.luts:g} and target={self.target!r} are both given. A board has no lookup "
+                f"tables. FPGAs are {', '.join(FPGAS)}."
             )
         if not is_fpga:
             large = [name for name, fpga in FPGAS.items() if fpga.luts >= self.luts]
@@ -110,8 +110,8 @@ class Budget:
         """Return the budget with the flash and RAM of the target's chip where they are not bounded."""
         if self.luts < math.inf:
             raise ValueError(
-                f"luts={self.luts:g} is for an FPGA, but this looks for a program on a board. `ethereal run` and "
-                "`ethereal prune` take lookup tables."
+                f"luts={self.luts:g} is for an FPGA, but this looks for a program on a board. `ethereal run` "
+                "and `ethereal prune` take lookup tables."
             )
         chip, bounds = find_core(self.target), dict[str, float]()
         for name, most in (("flash", chip.flash_bytes), ("ram", chip.ram_bytes)):

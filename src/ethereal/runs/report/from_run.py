@@ -146,8 +146,8 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
         micropython: ("MicroPython", f"# {micropython}: copy model.py to the board, or all of it with a "
                       f"self-test:\n#   ethereal deploy {typed} --port /dev/ttyACM0\n"
                       f"import model\n\n{in_python}"),
-        verilog: ("Verilog, in an FPGA", f"# {verilog}: model.v with an AXI4-Stream on both sides, a test bench "
-                  "and a README\nmake sim      # needs iverilog\nmake lint     # and verilator\n"
+        verilog: ("Verilog, in an FPGA", f"# {verilog}: model.v with AXI4-Stream on both sides, a test "
+                  "bench and a README\nmake sim      # needs iverilog\nmake lint     # and verilator\n"
                   "make ice40    # yosys and nextpnr"),
     }  # fmt: skip
     python = (

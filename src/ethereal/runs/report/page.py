@@ -30,8 +30,9 @@ class Report:
 
     `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
     `sizes` has points of bytes, or of what `sizes_are`, and accuracy in per cent for each kind of model, and
-    `speeds` points of instructions and accuracy. `this` has the point of the model itself in each of them. `snippets` has pairs
-    of title and code. `facts` stand at the foot, and `command` tells which command made the page and when.
+    `speeds` points of instructions and accuracy. `this` has the point of the model itself in each of them.
+    `snippets` has pairs of title and code. `facts` stand at the foot, and `command` tells which command made
+    the page and when.
     `search` has the table of a search with note, columns and rows. `unknown` has a note and a curve of
     margin, accuracy of the answers and share answered. `kernels`, `people` and `teaching` are tables with
     note, columns and rows. `windows` has samples of the test rows.
