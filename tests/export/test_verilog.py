@@ -53,6 +53,7 @@ def strange(seed):
         "pipeline": int(rng.integers(0, 4)),
         "features": ["used", "all"][seed // 2 % 2],
         "lut": [4, 6][seed % 2],
+        "bus": int(rng.integers(1, 5)),
     }
     return model, rows, options
 

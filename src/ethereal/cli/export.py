@@ -45,6 +45,7 @@ class Package:
     pipeline: int = option(2, "Verilog: levels of logic between registers, 0 for one at the end.")
     features: str = option("used", "Verilog: used or all features come in.")
     lut: int = option(4, "Verilog: inputs of a lookup table of the chip, 4 or 6.")
+    bus: int = option(1, "Verilog: features in a transfer. More rows a second, more lookup tables.")
     image: str | None = option(None, "Web: height and width of rows that are images, such as 28x28.")
 
 

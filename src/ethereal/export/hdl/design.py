@@ -58,7 +58,8 @@ class Design:
 
     @staticmethod
     def of(model: Model, *, name: str = "model", input: str | None = None, pipeline: int = 2,
-           features: str = "used", lut: int = 4, rows: ArrayLike | None = None) -> Design:  # fmt: skip
+           features: str = "used", lut: int = 4, bus: int = 1,
+           rows: ArrayLike | None = None) -> Design:  # fmt: skip
         """Return the design of a model, with the options of `ethereal.export.verilog`."""
         from ethereal.base.checks import check_integer
 
@@ -75,7 +76,7 @@ class Design:
         notes = _notes(program)
         core = Core(slots.clauses, notes, len(slots.used), model.n_classes, lut, pipeline)
         every = features == "all"
-        return Design(program, Stream(slots, every_feature=every), core, every)
+        return Design(program, Stream(slots, every_feature=every, bus=bus), core, every)
 
     @property
     def name(self) -> str:
@@ -199,29 +200,13 @@ class Design:
         stream, core, model = self.stream, self.core, self.program.model
         columns = columns_of(stream)
         bits = max(1, (len(stream.steps) - 1).bit_length())
-        limits = stream.missing_value
-        unused = []
-        compare = []
-        if limits is not None:
-            value = limits & ((1 << stream.data_bits) - 1)
-            compare.append(f"    wire is_absent = s_axis_tdata == {stream.data_bits}'d{value};")
-            if stream.is_signed and not stream.missing_chain:
-                unused.append("is_absent")
-        for k in range(len(stream.chains)):
-            if stream.is_boolean:
-                text = f"s_axis_tdata[{k}]"
-            else:
-                sign = "$signed" if stream.is_signed else ""
-                text = f"{sign}(s_axis_tdata) > {sign}(limit{k})"
-                text = f"({text}) & ~is_absent" if limits is not None and not stream.is_signed else text
-            if stream.chains[k]:
-                compare.append(f"    wire is_above{k} = {text};")
-            elif stream.is_boolean:
-                unused.append(text)
+        compare, unused = _comparisons(stream)
         chains = []
         for k, chain in enumerate(stream.chains):
             chains += _chain(f"chain{k}", len(chain), f"is_above{k}", f"moves{k}")
-        chains += _chain("absent", len(stream.missing_chain), "is_absent", "moves_absent")
+        for lane, chain in enumerate(stream.missing_chains):
+            name = stream.absent(lane)
+            chains += _chain(name, len(chain), f"is_{name}", f"moves_{name}")
         names = {column.name: column for column in columns}
         wanted = [
             column for column in columns
@@ -319,6 +304,33 @@ def _level(level: list[Any], is_registered: bool) -> list[str]:
     return [*lines, ""]
 
 
+def _comparisons(stream: Stream) -> tuple[list[str], list[str]]:
+    """Return the lines that compare what comes in, and the signals that nothing reads."""
+    lines, unused, missing = list[str](), list[str](), stream.missing_value
+    sign = "$signed" if stream.is_signed else ""
+    for lane in range(stream.bus):
+        low, of_lane = lane * stream.value_bits, [k for k, of in enumerate(stream.lane_of) if of == lane]
+        is_compared = any(stream.chains[k] for k in of_lane)
+        part = f"s_axis_tdata[{low + stream.value_bits - 1}:{low}]"
+        value, absent = "s_axis_tdata" if stream.bus == 1 else part, f"is_{stream.absent(lane)}"
+        if missing is not None:
+            code = missing & ((1 << stream.value_bits) - 1)
+            lines.append(f"    wire {absent} = {value} == {stream.value_bits}'d{code};")
+            if not stream.missing_chains[lane] and (stream.is_signed or not is_compared):
+                unused.append(absent)
+        elif not stream.is_boolean and not is_compared:
+            unused.append(value)
+        for k in of_lane:
+            text = f"s_axis_tdata[{k}]" if stream.is_boolean else f"{sign}({value}) > {sign}(limit{k})"
+            if missing is not None and not stream.is_signed:
+                text = f"({text}) & ~{absent}"
+            if stream.chains[k]:
+                lines.append(f"    wire is_above{k} = {text};")
+            elif stream.is_boolean:
+                unused.append(text)
+    return lines, unused
+
+
 def _chain(name: str, length: int, bit: str, moves: str) -> list[str]:
     if not length:
         return []
@@ -388,8 +400,20 @@ def _input_note(design: Design) -> str:
     stream, kind = design.stream, design.program.input
     if stream.is_boolean:
         return f"A transfer has {stream.data_bits} Booleans, the first in the lowest bit."
+    several = f"{stream.bus} features, the first in the lowest bits, each" if stream.bus > 1 else "a feature"
     absent = "" if stream.missing_value is None else f" {stream.missing_value} is a missing value."
-    return f"A transfer is a feature as {kind.name}.{absent}"
+    return f"A transfer is {several} as {kind.name}.{absent}"
+
+
+def place_of(stream: Stream, i: int) -> str:
+    """Return in which transfer the i-th feature comes, and where in it."""
+    transfer, at = divmod(i, stream.in_transfer)
+    if stream.in_transfer == 1:
+        return str(transfer)
+    low = at * stream.value_bits
+    return f"{transfer}, " + (
+        f"bit {at}" if stream.is_boolean else f"bits {low + stream.value_bits - 1}:{low}"
+    )
 
 
 def _features(design: Design, model: Model) -> str:
@@ -397,14 +421,13 @@ def _features(design: Design, model: Model) -> str:
     stream, scales = design.stream, design.program.scales
     lines = []
     for i, f in enumerate(stream.features):
-        where = f"{i // stream.data_bits}, bit {i % stream.data_bits}" if stream.is_boolean else str(i)
         scale = f", {scales[f].note()}" if scales and scales[f].note() else ""
-        lines.append(f"//   {where}: {_said(model.input_names[f])} (feature {f}){scale}")
+        lines.append(f"//   {place_of(stream, i)}: {_said(model.input_names[f])} (feature {f}){scale}")
     return "\n".join(lines)
 
 
 def _left_over(stream: Stream, assigned: str) -> list[str]:
     """Return what the chains hold but no Boolean reads."""
     kept = [(f"chain{k}", len(chain)) for k, chain in enumerate(stream.chains)]
-    kept.append(("absent", len(stream.missing_chain)))
+    kept += [(stream.absent(lane), len(chain)) for lane, chain in enumerate(stream.missing_chains)]
     return [f"{name}[{i}]" for name, n in kept for i in range(n) if f"{name}[{i}]" not in assigned]
