@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,8 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import comment, fill, package_version
 from ethereal.export.c99.program import Program, make_program
+from ethereal.export.description import described
 from ethereal.export.hdl.core import Core, table_definitions
 from ethereal.export.hdl.stream import Column, Stream, columns_of
+from ethereal.export.names import code_span
 from ethereal.model import Model
 from ethereal.model.needs import Supports
 
@@ -403,6 +406,42 @@ def _input_note(design: Design) -> str:
     several = f"{stream.bus} features, the first in the lowest bits, each" if stream.bus > 1 else "a feature"
     absent = "" if stream.missing_value is None else f" {stream.missing_value} is a missing value."
     return f"A transfer is {several} as {kind.name}.{absent}"
+
+
+def labels_of(design: Design) -> str:
+    """Return the classes by their numbers, as a list in Markdown."""
+    return "\n".join(f"{c}. {code_span(text)}" for c, text in enumerate(design.program.class_names))
+
+
+def transfers_of(design: Design) -> str:
+    """Return the features in the order of the stream, as a table in Markdown."""
+    stream, names, scales = design.stream, design.program.model.input_names, design.program.scales
+    lines = ["| transfer | feature | integer |", "|--:|---|---|"]
+    for i, f in enumerate(stream.features):
+        how = scales[f].note() if scales else "0 or 1"
+        lines.append(f"| {place_of(stream, i)} | {code_span(names[f])} | `{how}` |")
+    return "\n".join(lines)
+
+
+def described_design(design: Design, form: str, more: Mapping[str, Any] | None = None) -> str:
+    """Return the description of gates as JSON, with `more` of what they are and take."""
+    stream, core, program = design.stream, design.core, design.program
+    code = {
+        "input_type": "bool" if stream.is_boolean else program.input.name,
+        "scales": [{"offset": s.offset, "factor": s.factor} for s in program.scales] or None,
+        "features": stream.features,
+        "features_per_transfer": stream.in_transfer,
+        "transfer_bits": stream.data_bits,
+        "transfers": stream.n_beats,
+        "missing_value": stream.missing_value,
+        "clocks": len(stream.steps),
+        "latency_clocks": design.latency,
+        "sum_bits": core.sum_bits,
+        "measured": False,
+        "luts": design.luts,
+        "flip_flops": design.flip_flops,
+    }
+    return described(program.model, program.name, form, {**code, **(more or {})})
 
 
 def place_of(stream: Stream, i: int) -> str:
