@@ -123,6 +123,11 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         from ethereal.export.hdl.design import SUPPORTS
 
         SUPPORTS.check(model.needs)
+        if model.is_number:
+            raise NotSupported(
+                "prices of lookup tables are for classes, but the answer of the model is a number. Prune it "
+                "with flash= or without a bound, and export it as verilog."
+            )
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:

@@ -19,9 +19,13 @@ from ethereal.export.hdl.stream import Column, Stream, columns_of
 from ethereal.export.names import code_span
 from ethereal.model import Model
 from ethereal.model.needs import Supports
+from ethereal.model.output import Number
 
 TEMPLATES = "hdl/templates"
-SUPPORTS = Supports("Verilog", instead="Prune the model first.", n_literals=1 << 20)
+SUPPORTS = Supports(
+    "Verilog", outputs=frozenset({"classes", "number"}), elsewhere="Export it as C.",
+    instead="Prune the model first.", n_literals=1 << 20,
+)  # fmt: skip
 INPUTS = ("int16", "int8", "uint16", "uint8", "bool")
 FEATURES = ("used", "all")
 _SMALL = 512  # bits of a memory, up to which the synthesis may make it of lookup tables
@@ -77,7 +81,7 @@ class Design:
         )
         slots = program.slots
         notes = _notes(program)
-        core = Core(slots.clauses, notes, len(slots.used), model.n_classes, lut, pipeline)
+        core = Core(slots.clauses, notes, len(slots.used), model.n_classes, lut, pipeline, model.is_number)
         every = features == "all"
         return Design(program, Stream(slots, every_feature=every, bus=bus), core, every)
 
@@ -102,6 +106,13 @@ class Design:
         return 8 * math.ceil(self.core.answer_bits / 8)
 
     @property
+    def answers(self) -> list[str]:
+        """What each number that goes out means, in words."""
+        if isinstance(number := self.program.model.output, Number):
+            return [f"number = {number.offset:g} + {number.scale:g} * answer {number.unit}".rstrip()]
+        return [f"answer {c}: {label}" for c, label in enumerate(self.program.class_names)]
+
+    @property
     def latency(self) -> int:
         """Clocks from the last transfer of a row to its answer."""
         return self.core.latency + 1
@@ -119,7 +130,7 @@ class Design:
         answers = self.program.model.output.codes(sums).tolist()
         mask, expected = (1 << core.sum_bits) - 1, []
         for answer, row in zip(answers, sums.tolist(), strict=True):
-            word = answer
+            word = answer & ((1 << core.answer_bits) - 1)
             for c, total in enumerate(row):
                 word |= (total & mask) << (core.answer_bits + c * core.sum_bits)
             expected.append(f"{word:x}")
@@ -149,9 +160,8 @@ class Design:
             "last_out_bit": str(self.out_bits - 1),
             "beats": str(stream.n_beats),
             "steps": str(len(stream.steps)),
-            "answers": "".join(
-                f"// answer {c}: {_said(label)}\n" for c, label in enumerate(self.program.class_names)
-            ),
+            "answers": "".join(f"// {_said(line)}\n" for line in self.answers),
+            "gives": f"{core.answer_bits} signed bits" if core.is_number else "the number of a class",
         }
 
     def _core_text(self) -> str:
@@ -219,6 +229,8 @@ class Design:
         is_done = len(set(names["is_done"].numbers)) > 1
         padding = self.out_bits - core.answer_bits
         answer = f"{{{padding}'d0, answer}}" if padding else "answer"
+        if core.is_number and padding:
+            answer = f"{{{{{padding}{{answer[{core.answer_bits - 1}]}}}}, answer}}"
         # One assignment of all, because simulators take long for a vector that many bits drive.
         assigned = ",\n".join(
             f"        {stream.boolean(b)}" for b in reversed(self.program.slots.used.tolist())
@@ -273,11 +285,11 @@ def _input_of(model: Model, input: str | None) -> str:
 def _notes(program: Program) -> list[str]:
     """Return each clause as a rule, with its votes."""
     slots, names = program.slots, program.slots.model.boolean_names
-    used, labels, notes = slots.used.tolist(), program.class_names, []
+    used, labels, notes = slots.used.tolist(), program.class_names or [""], []
     for clause in slots.clauses:
         parts = [f"NOT {names[used[x - len(used)]]}" if x >= len(used) else names[used[x]]
                  for x in clause.literals]  # fmt: skip
-        votes = ", ".join(f"{vote.weight:+d} {labels[vote.class_]}" for vote in clause.votes)
+        votes = ", ".join(f"{vote.weight:+d} {labels[vote.class_]}".rstrip() for vote in clause.votes)
         notes.append(f"{votes} IF {' AND '.join(parts)}")
     return notes
 
@@ -409,7 +421,10 @@ def _input_note(design: Design) -> str:
 
 
 def labels_of(design: Design) -> str:
-    """Return the classes by their numbers, as a list in Markdown."""
+    """Return what goes out, in Markdown: the classes by their numbers, or how to make the number."""
+    if design.core.is_number:
+        bits = design.core.answer_bits
+        return f"{code_span(design.answers[0])}\n\nThe answer is the signed sum of votes, in {bits} bits."
     return "\n".join(f"{c}. {code_span(text)}" for c, text in enumerate(design.program.class_names))
 
 

@@ -73,6 +73,11 @@ def tinytapeout(
     if input is None and model.fitted is not None:
         input = "int8"
     design = Design.of(model, name=name, input=input, pipeline=0, features=features, rows=rows)
+    if model.is_number:
+        raise NotSupported(
+            "Tiny Tapeout does not take output of the kind 'number'. Export it as verilog, which has more "
+            "than eight bits for it."
+        )
     if model.n_classes > _MOST_CLASSES:
         raise NotSupported(
             f"Tiny Tapeout has eight pins for the class, but the model has {model.n_classes} classes. At "
