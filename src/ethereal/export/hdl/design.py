@@ -15,7 +15,7 @@ from ethereal.export.c99.ctext import comment, fill, package_version
 from ethereal.export.c99.program import Program, make_program
 from ethereal.export.description import described
 from ethereal.export.hdl.core import Core, table_definitions
-from ethereal.export.hdl.stream import Column, Stream, columns_of
+from ethereal.export.hdl.stream import SMALL, Column, Stream, columns_of
 from ethereal.export.names import code_span
 from ethereal.model import Model
 from ethereal.model.needs import Supports
@@ -28,8 +28,7 @@ SUPPORTS = Supports(
 )  # fmt: skip
 INPUTS = ("int16", "int8", "uint16", "uint8", "bool")
 FEATURES = ("used", "all")
-_SMALL = 512  # bits of a memory, up to which the synthesis may make it of lookup tables
-_TAKEN = {4: 1.09, 6: 1.0}  # by yosys, for each that the lines of the core count: lab/notes/verilog.md
+_TAKEN = {4: 1.03, 6: 1.0}  # by yosys, for each that the lines of the core count: lab/notes/verilog.md
 _DEPTH = 64  # levels between registers at most
 _WORDS = frozenset(  # of Verilog and SystemVerilog, beside those that C has
     """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before
@@ -322,7 +321,7 @@ def _level(level: list[Any], is_registered: bool) -> list[str]:
 def _comparisons(stream: Stream) -> tuple[list[str], list[str]]:
     """Return the lines that compare what comes in, and the signals that nothing reads."""
     lines, unused, missing = list[str](), list[str](), stream.missing_value
-    sign = "$signed" if stream.is_signed else ""
+    top = stream.value_bits - 1
     for lane in range(stream.bus):
         low, of_lane = lane * stream.value_bits, [k for k, of in enumerate(stream.lane_of) if of == lane]
         is_compared = any(stream.chains[k] for k in of_lane)
@@ -335,14 +334,23 @@ def _comparisons(stream: Stream) -> tuple[list[str], list[str]]:
                 unused.append(absent)
         elif not stream.is_boolean and not is_compared:
             unused.append(value)
+        if stream.is_signed and is_compared:  # counted from the least value, as the limits are
+            lines.append(f"    wire [{top}:0] from_least{lane} = {value} ^ {{1'b1, {top}'d0}};")
+            value = f"from_least{lane}"
         for k in of_lane:
-            text = f"s_axis_tdata[{k}]" if stream.is_boolean else f"{sign}({value}) > {sign}(limit{k})"
-            if missing is not None and not stream.is_signed:
-                text = f"({text}) & ~{absent}"
-            if stream.chains[k]:
-                lines.append(f"    wire is_above{k} = {text};")
-            elif stream.is_boolean:
-                unused.append(text)
+            if stream.is_boolean:
+                text = f"s_axis_tdata[{k}]"
+                lines += [f"    wire is_above{k} = {text};"] if stream.chains[k] else []
+                unused += [] if stream.chains[k] else [text]
+            elif stream.chains[k]:
+                text = (
+                    f"carry{k} & ~{absent}" if missing is not None and not stream.is_signed else f"carry{k}"
+                )
+                lines += [f"    wire [{top}:0] rest{k};",
+                          f"    wire carry{k};",
+                          f"    assign {{carry{k}, rest{k}}} = {{1'b0, {value}}} + {{1'b0, limit{k}}};",
+                          f"    wire is_above{k} = {text};"]  # fmt: skip
+                unused.append(f"rest{k}")
     return lines, unused
 
 
@@ -384,7 +392,7 @@ def _memory(columns: list[Column], n_steps: int, bits: int) -> tuple[str, int]:
         lines.append(f"    wire {_range(column.width)}{column.name} = word[{at} +: {column.width}];"
                      if column.width > 1 else f"    wire {column.name} = word[{at}];")  # fmt: skip
         at += column.width
-    style = '(* rom_style = "block" *) ' if width * n_steps > _SMALL else ""
+    style = '(* rom_style = "block" *) ' if width * n_steps > SMALL else ""
     text = [
         "    // What each step compares with, and which chains move on. The next word is read a clock ahead.",
         f"    {style}reg [{width - 1}:0] words [0:{n_steps - 1}];",

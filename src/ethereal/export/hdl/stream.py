@@ -19,6 +19,7 @@ from ethereal.export.c99.device_rows import Slots
 from ethereal.features.feature_map import BIN, MISSING
 
 LANES = 8  # Booleans in a byte
+SMALL = 512  # bits of a memory, up to which the synthesis may make it of lookup tables
 _WIDEST = 64  # bits of a transfer
 _SLOWER = 1.25  # times the values of a row, that a row may take in clocks so that comparators are saved
 _QUICK = 16  # clocks of a row, up to which nobody minds
@@ -135,12 +136,14 @@ class Stream:
 
     @property
     def luts(self) -> float:
-        """Lookup tables of counter, comparators and handshakes, estimated."""
-        steps = len(self.steps)
-        counter = 2.0 * (steps - 1).bit_length() + 4
-        compared = 0.0 if self.is_boolean else float(self.value_bits * len(self.chains))
+        """Lookup tables of counter, small memory, comparators and handshakes, estimated."""
+        steps, columns = len(self.steps), columns_of(self)
+        counter = 2.0 * (steps - 1).bit_length() + 5
+        compared = 0 if self.is_boolean else len(self.chains)
         absent = 0.0 if self.missing_value is None else self.data_bits / 3
-        return counter + compared + absent + 5
+        size = steps * sum(column.width for column in columns if len(set(column.numbers)) > 1)
+        varying = sum(_varying(column.numbers) for column in columns)
+        return counter + compared + absent + (varying if size <= SMALL else 0)
 
     @property
     def flip_flops(self) -> int:
@@ -225,16 +228,30 @@ class Column:
     numbers: tuple[int, ...]
 
 
+def _varying(numbers: Sequence[int]) -> int:
+    """Return how many bits are not the same in all numbers.
+
+    >>> _varying((0b1100, 0b1001))
+    2
+    """
+    ones, zeros = numbers[0], ~numbers[0]
+    for number in numbers:
+        ones, zeros = ones & number, zeros & ~number
+    return (~ones & ~zeros & ((1 << 64) - 1)).bit_count()
+
+
 def columns_of(stream: Stream) -> list[Column]:
     """Return what the memory holds for each step, without what is the same for all of them.
 
-    These are the thresholds, which chains move on, and whether the value is done with.
+    These are the thresholds, which chains move on, and whether the value is done with. A threshold is stored
+    inverted: a value is above it when their sum has a carry. An iCE40 adds in half of what comparing takes.
     """
     steps, columns = stream.steps, list[Column]()
     mask = (1 << stream.value_bits) - 1
+    least = 1 << stream.value_bits - 1 if stream.is_signed else 0
     for k in range(len(stream.chains)):
         if not stream.is_boolean:
-            limits = tuple(int(bit[1]) & mask if (bit := step.bits[k]) else 0 for step in steps)
+            limits = tuple(~(int(bit[1]) + least) & mask if (bit := step.bits[k]) else 0 for step in steps)
             columns.append(Column(f"limit{k}", stream.value_bits, limits))
         columns.append(Column(f"moves{k}", 1, tuple(int(step.bits[k] is not None) for step in steps)))
     for lane, chain in enumerate(stream.missing_chains):
