@@ -134,6 +134,8 @@ class Run:
                 uses["c/"] = "float number = model_value(features);"
             if self.model.front_end is not None:
                 uses["c/"] = "int label = model_push(sample);  /* or -1 */"
+        if self.board.gates is not None:
+            uses["verilog/"] = "make sim, make lint, make ice40"
         uses["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
         return {f"{self.folder}/{name}": use for name, use in uses.items()} | beside(self)
 
