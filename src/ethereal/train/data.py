@@ -294,7 +294,7 @@ def _check_machine(given: Mapping[str, Any]) -> None:
         )
     if machine.coalesced and given["exclude_every"] is not None:
         raise ValueError(
-            "exclude_every compares the clauses for a class with those against it, but the clauses of a "
+            "exclude_every= compares the clauses for a class with those against it, but the clauses of a "
             "coalesced machine are both. Leave it at None."
         )
 
