@@ -19,7 +19,7 @@ from ethereal.features.matrices import (
     is_frame,
     native_numbers,
 )
-from ethereal.model.needs import EVERY_ANSWER, FRAMES, PATCHES, Supports
+from ethereal.model.needs import EVERY_ANSWER, FRAMED, PATCHES, Supports
 from ethereal.model.output import early_answers, parts_of
 from ethereal.model.patch import flat_rows
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
     from ethereal.model.clauses import Clauses
 
-SUPPORTS = Supports("prediction", front_ends=FRAMES, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
+SUPPORTS = Supports("prediction", front_ends=FRAMED, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 _BLOCK_BYTES = 1 << 24  # of Booleans at a time, for clauses over patches
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 

@@ -15,14 +15,14 @@ from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import empty_bins
 from ethereal.features.matrices import feature_matrix
 from ethereal.model.engine import booleans_of, features_of
-from ethereal.model.needs import ALL_ANSWERS, FRAMES, PATCHES, Supports
+from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation", front_ends=FRAMES, outputs=ALL_ANSWERS, patches=PATCHES)
+SUPPORTS = Supports("an explanation", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES)
 _MAX_CHANGES = 20  # more explain nothing to a person
 
 

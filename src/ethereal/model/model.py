@@ -24,7 +24,7 @@ from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.deployment import Deployment
 from ethereal.model.engine import SUPPORTS, Engine, input_matrix
-from ethereal.model.needs import ANSWERS, FRAMES, PATCHES, Needs, NotSupported, Supports
+from ethereal.model.needs import ANSWERS, FRAMED, PATCHES, Needs, NotSupported, Supports
 from ethereal.model.output import Check, Classes, Number, checks_of
 from ethereal.model.patch import Patch as Patch
 from ethereal.model.patch import cell_map, clause_map, clause_names
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
-_UNKNOWN = Supports("with_unknown", front_ends=FRAMES, outputs=ANSWERS, patches=PATCHES, early=True)
+_UNKNOWN = Supports("with_unknown", front_ends=FRAMED, outputs=ANSWERS, patches=PATCHES, early=True)
 
 
 class Model:

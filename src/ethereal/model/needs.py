@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
-FRAMES = WINDOWS | {"frames"}  # and frames of them, for clauses over patches
+FRAMED = WINDOWS | {"frames"}  # and frames of them, for clauses over patches
 PATCHES: frozenset[str | None] = frozenset({None, "frames", "images"})  # of consumers of clauses over patches
 ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 ALL_ANSWERS = ANSWERS | {"number"}

@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 from ethereal.features import categories
 from ethereal.features.feature_map import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
-from ethereal.model.needs import ALL_ANSWERS, FRAMES, PATCHES, NotSupported, Supports
+from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, NotSupported, Supports
 from ethereal.model.output import Number
 from ethereal.model.patch import clause_names
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_IMPORTANCES = Supports("feature importances", front_ends=FRAMES, outputs=ALL_ANSWERS, patches=PATCHES)
+_IMPORTANCES = Supports("feature importances", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
-SUPPORTS = Supports("rules", front_ends=FRAMES, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
+SUPPORTS = Supports("rules", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
 _RULES = 5  # per class
 _CLASSES = 20
 _LETTERS = 200  # of a rule or a label

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, empty_bins, encodings_of
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
-from ethereal.model.needs import EVERY_ANSWER, FRAMES, PATCHES, Supports
+from ethereal.model.needs import EVERY_ANSWER, FRAMED, PATCHES, Supports
 
 if TYPE_CHECKING:
     from ethereal.features.front_end import Group
     from ethereal.model import Model
 
-SUPPORTS = Supports("simplification", front_ends=FRAMES, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
+SUPPORTS = Supports("simplification", front_ends=FRAMED, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 
 
 def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
