@@ -609,6 +609,7 @@ static int16_t *et_sound_frame(const int16_t *bands, int32_t level, int32_t loud
     return out + ET_SOUND_OUT;
 }
 
+#if !defined(ET_BY_FRAME) /* a board that takes frame by frame does without */
 /* All frames of a window, with so many samples from one to the next. */
 static int16_t *et_sound(const int16_t *x, unsigned stride, unsigned n, unsigned step, const et_scratch *scratch,
     const et_waves *waves, int16_t *out)
@@ -624,6 +625,7 @@ static int16_t *et_sound(const int16_t *x, unsigned stride, unsigned n, unsigned
         out = et_sound_frame(scratch->side + i * ET_MEL_BANDS, level, loudest, out);
     return out;
 }
+#endif
 #endif
 
 #if ET_HAS(ET_MEL)
@@ -674,6 +676,7 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
 }
 #endif
 
+#if !defined(ET_BY_FRAME)
 /* Carry out a plan. Returns the end of the features. */
 static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const int16_t *window, unsigned n,
     unsigned axes, const et_waves *waves, const et_scratch *scratch, int16_t *out)
@@ -761,5 +764,6 @@ static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const 
     }
     return out;
 }
+#endif
 
 #endif
