@@ -44,15 +44,17 @@ def test_a_machine_learns_and_keeps_its_front_end(tmp_path):
     windows = rng.normal(0, 30, (200, 64, 1))
     for window, label, start in zip(windows, y, rng.integers(0, 40, 200), strict=True):
         window[start : start + 16, 0] += np.linspace(-900, 900, 16) * (1 if label else -1)
-    clf = EtherealClassifier(20, 8, 3.0, patch=(3,), epochs=10, random_state=0,
-                             front_end=WindowFeatures(["stats"], frames=(8, 4), scale=100, units="g"))  # fmt: skip
+    front_end = WindowFeatures(["stats"], frames=(8, 4), scale=100, units="g")
+    clf = EtherealClassifier(20, 8, 3.0, patch=(3,), epochs=10, random_state=0, front_end=front_end)
     assert clf.fit(windows[:150], y[:150]).score(windows[150:], y[150:]) > 0.9
     model = clf.plain_model_
     assert np.array_equal(model.predict(windows), model.predict(model.front_end.transform(windows)))
-    assert " g" in model.describe() and "somewhere" in str(model.explain(windows[0]))
+    assert " g" in model.describe()
+    assert "somewhere" in str(model.explain(windows[0]))
     model.save(tmp_path / "m.etm")
     read = Model.load(tmp_path / "m.etm")
-    assert read == model and read.front_end.frames == (8, 4)
+    assert read == model
+    assert read.front_end.frames == (8, 4)
     smaller = model.simplify().drop_unused_kernels()
     assert np.array_equal(smaller.class_sums(windows), model.class_sums(windows))
 
@@ -60,7 +62,7 @@ def test_a_machine_learns_and_keeps_its_front_end(tmp_path):
 def test_groups_that_no_clause_uses_are_dropped():
     windows = hard_windows(64, 2, 3)
     front_end = WindowFeatures(["stats", "step"], frames=(8, 8))
-    clf = EtherealClassifier(4, 4, 3.0, patch=(2,), epochs=1, front_end=front_end, places=True, random_state=1)
+    clf = EtherealClassifier(4, 4, 3.0, patch=(2,), epochs=1, front_end=front_end, places=True)
     model = clf.fit(windows, np.arange(len(windows)) % 2).plain_model_
     names = np.array(model.channel_names)
     channel = model.clause_map.feature % len(names)
@@ -71,7 +73,8 @@ def test_groups_that_no_clause_uses_are_dropped():
     )
     few = model._with(clauses=clauses)
     small = few.drop_unused_kernels()
-    assert small.channel_names == ("ax.step",) and small.n_features == 8
+    assert small.channel_names == ("ax.step",)
+    assert small.n_features == 8
     assert np.array_equal(small.class_sums(windows), few.class_sums(windows))
 
 
