@@ -1,6 +1,7 @@
 """The layout "patch_code": clauses over patches as code. Rows become planes as in the layout "patches".
 
-A literal is a load and an AND with a shifted line, for all positions of a line at once.
+A literal is a load and an AND with a shifted line, for all positions of a line at once. Lines are volatile,
+because compilers would keep many of them on the stack otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ethereal.export.c99.layouts.straight import function_of, value_of
 from ethereal.export.c99.layouts.straight.tree import Fields, sum_fields
 
 # Instructions and bytes on a Cortex-M7, fitted to three models.
-_LITERAL, _CHECK, _VOTE, _CLAUSE = (2.0, 7.5), (2.0, 5.0), (3.5, 11.0), (1.0, 4.0)
+_LITERAL, _CHECK, _VOTE, _CLAUSE = (2.0, 5.4), (2.3, 4.0), (4.5, 11.0), (2.0, 4.0)
 _LINE, _LOOP = 4.0, 14.0  # of a line of an image: instructions, and bytes for all of them
 _WIDE = 3.0  # times as much, where a word has 64 bits
 _CELL_OF_CODE = 8.0  # bytes of a class, when its sum is taken out of a word
@@ -95,10 +96,11 @@ class _Code:
             return 1, votes
         alive = _alive([one.holds for one in literals], columns)
         checks = _checks(alive)
-        fires = min(1.0, n_lines * float(alive[-1]))
+        here = float(alive[-1])  # on a line
+        lines_read = sum((1 - here) ** i for i in range(n_lines))
+        fires = lines_read * here
         self._add(_VOTE, fires, len(votes))
         self._add(_CLAUSE)
-        lines_read = (n_lines + 1) / 2 if n_lines > 1 else 1.0
         inside, begin = votes, len(literals)
         if n_lines > 1:
             self._add((_LINE, 0.0), lines_read)
@@ -115,7 +117,7 @@ class _Code:
         if n_lines == 1:
             return len(literals), [f"/* {note} */", *inside]
         head = [f"for (y = {top}; y < {bottom}u; y++) {{ /* {note} */",
-                "    const et_word *const line = &lines[y];", ""]  # fmt: skip
+                "    const volatile et_word *const line = &lines[y];", ""]  # fmt: skip
         return len(literals), [*head, *(f"    {line}" for line in inside), "}"]
 
     def _add(
@@ -155,7 +157,7 @@ class _Code:
             used = "\n".join(lines)
             declared = ["et_word x;"] * ("x = " in used) + ["unsigned y;"] * ("y = " in used)
             unused = [] if "lines[" in used else ["(void)lines;"]
-            head = f"static void et_part_{i + 1}(const et_word *lines, uint32_t *sums)"
+            head = f"static void et_part_{i + 1}(const volatile et_word *lines, uint32_t *sums)"
             out.code(function_of(head, [*declared, "", *unused, *lines]))
         offsets = self.fields.words([place.offset for place in self.fields.of_class])
         body = [f"uint32_t sums[{max(1, len(offsets))}];", ""]
@@ -187,7 +189,7 @@ def _alive(holds: Sequence[float], columns: int) -> NDArray[np.float64]:
     [1.0, 0.5, 0.0]
     """
     here = np.cumprod([1.0, *holds])
-    return np.asarray(np.append(1.0, 1 - (1 - here[1:]) ** (columns / 2)))  # neighbours are alike
+    return np.asarray(np.append(1.0, 1 - (1 - here[1:]) ** columns))
 
 
 def _checks(alive: NDArray[np.float64]) -> list[int]:
