@@ -221,7 +221,7 @@ def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed:
     """Return rows of Booleans and what the pruned model should answer."""
     booleans, task = rows.booleans, task_of(model)
     if teacher == "unseen":
-        return Lesson(booleans, rows.unseen_targets(model.n_classes), scale, task.signs(model))
+        return Lesson(booleans, rows.unseen_targets(model), scale, task.signs(model))
     own_share, spread, blended = _LESSONS[teacher]
     if blended:  # rows without a label
         booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
@@ -260,7 +260,7 @@ class PruneRows:
     booleans: NDArray[np.bool_]  # rows x Booleans
     codes: NDArray[Any]  # index of each row's class, or its number
     groups: NDArray[Any] | None = None  # the person or recording of each row
-    unseen: Floats | None = None  # rows x classes: shares by learners that did not see the row
+    unseen: Floats | None = None  # rows x classes: answers of learners that did not see the row
     task: Task = field(default_factory=ClassTask)
 
     @staticmethod
@@ -286,14 +286,13 @@ class PruneRows:
             )
         return PruneRows(raw, booleans, codes, together, task=task_of(model))
 
-    def unseen_targets(self, n_classes: int) -> Floats:
-        """Return the shares that the teacher "unseen" gives the classes in each row."""
+    def unseen_targets(self, model: Model) -> Floats:
+        """Return what the teacher "unseen" says of each row."""
         if self.unseen is None:
             raise ValueError(
                 'teacher is "unseen", but the rows bring no answers of others. Give them as unseen=.'
             )
-        labels: Floats = np.eye(n_classes)[self.codes]
-        return UNSEEN_SHARE * self.unseen + (1 - UNSEEN_SHARE) * labels
+        return self.task.unseen_targets(model, self.unseen, self.codes, UNSEEN_SHARE)
 
     def split(self, seed: int) -> tuple[PruneRows, PruneRows]:
         """Return the rows to prune on and the rows to hold out, which are whole groups if there are some."""

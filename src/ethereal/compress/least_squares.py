@@ -70,11 +70,20 @@ def fit_votes(outputs: NDArray[np.bool_], targets: NDArray[np.float64], *,
     free = np.zeros(outputs.shape[1], np.int8) if signs is None else signs
     votes, _ = regression.votes(strength, free)
     largest = float(np.abs(votes).max(initial=0.0)) * spread
-    scale = 1.0 if largest == 0 else Number.scale_of(largest / (MOST_VOTE + 0.49)) * 2
+    scale = step_of(largest)
     whole = np.rint(votes * (spread / scale)).astype(np.int32)
     sums = outputs.astype(np.float32) @ whole.astype(np.float32)  # exact, in any order
     offset = float(np.average(aim - scale * sums.astype(np.float64), weights=share))
     return Votes(whole[:, None], scale, offset, strength)
+
+
+def step_of(largest: float) -> float:
+    """Return the least power of two that makes a signed byte of every vote up to the largest one.
+
+    >>> step_of(127.0), step_of(128.0)
+    (1.0, 2.0)
+    """
+    return 1.0 if largest == 0 else Number.scale_of(largest / (MOST_VOTE + 0.49)) * 2
 
 
 def outputs_of(clauses: Clauses, booleans: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -90,6 +90,9 @@ class Task(Protocol):
         Rows beyond `codes` have no label.
         """
 
+    def unseen_targets(self, model: Model, unseen: Floats, codes: NDArray[Any], share: float) -> Floats:
+        """Return what it should answer after learners that did not see a row, and after the labels."""
+
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         """Return the native descent."""
 
@@ -135,6 +138,10 @@ class ClassTask:
         given *= own_share
         given += (1 - own_share) * labels
         return targets
+
+    def unseen_targets(self, model: Model, unseen: Floats, codes: NDArray[Any], share: float) -> Floats:
+        labels: Floats = np.eye(model.n_classes)[codes]
+        return share * unseen + (1 - share) * labels
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         clauses = start.literals, start.offsets, start.weights
@@ -182,6 +189,9 @@ class NumberTask:
         given *= own_share
         given += (1 - own_share) * codes
         return targets
+
+    def unseen_targets(self, model: Model, unseen: Floats, codes: NDArray[Any], share: float) -> Floats:
+        return np.asarray(share * unseen[:, 0] + (1 - share) * codes)
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         if int(np.abs(start.weights).max(initial=0)) > MOST_VOTE:  # of a model that somebody made

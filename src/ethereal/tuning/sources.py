@@ -27,7 +27,7 @@ from ethereal.compress.curve import (
 )
 from ethereal.model import Model
 from ethereal.trees.grow import Floats, Ground, Grown, Shape
-from ethereal.trees.unseen import unseen_shares
+from ethereal.trees.unseen import unseen_answers
 from ethereal.tuning.budget import Learner
 from ethereal.tuning.machines import Array, Labelled, Rows
 
@@ -99,6 +99,11 @@ class Sources:
         needed = any(way.source == "trees" or way.teacher == "unseen" for way in ways)
         return Sources(tuple(ways), Ground.like(model, X) if needed else None, groups)
 
+    @property
+    def are_of_numbers(self) -> bool:
+        """Whether trees learn numbers."""
+        return self.ground is not None and self.ground.model.is_number
+
     def without(self, held_out: Rows) -> Sources:
         """Return the sources for the other rows."""
         return self if self.groups is None else replace(self, groups=np.delete(self.groups, held_out))
@@ -116,17 +121,20 @@ class Pupil:
             return
         if ground is None:
             raise ValueError(f"ground is missing, which {more[0]} needs.")
-        classes, targets = np.unique(y, return_inverse=True)
+        targets, n_classes = y, None
+        if not ground.model.is_number:
+            classes, targets = np.unique(y, return_inverse=True)
+            n_classes = len(classes)
         codes = beside.run(ground.codes, X)
 
-        def shares() -> Floats:
-            return unseen_shares(codes(), targets, len(classes), groups, seed)
+        def answers() -> Floats:
+            return unseen_answers(codes(), targets, n_classes, groups, seed)
 
         def grown(way: Way) -> Grown:
             return ground.grow(codes(), y, Shape(_TREES[0], way.leaves, _RATE), seed)
 
         if any(way.teacher == "unseen" for way in ways):
-            self._shares = beside.run(shares)
+            self._unseen = beside.run(answers)
         if any(way.source == "trees" and not way.leaves for way in ways):
             self._trees = beside.run(lambda: ground.grow(codes(), y, _PRUNED, seed).model())
         self._grown = {way: beside.run(grown, way) for way in ways if way.leaves}
@@ -143,7 +151,7 @@ class Pupil:
     def rows(self, way: Way) -> PruneRows:
         """Return the rows that it learned from as its descent takes them."""
         rows = PruneRows.read(self.whole(way), *self._part)
-        return replace(rows, unseen=self._shares()) if way.teacher == "unseen" else rows
+        return replace(rows, unseen=self._unseen()) if way.teacher == "unseen" else rows
 
     def scale(self, way: Way, seen: Labelled) -> float:
         """Return the logits per vote on rows that were held out."""
@@ -169,7 +177,7 @@ class Pupil:
             made = self.rows(way), held_out, way.teacher, cost, self._seed
             return prune_path(model, *made, seen=has_seen, sweeps=sweeps)
         points = []
-        scale = 1 / model.temperature
+        scale = self.scale(way, seen) if model.is_number else 1 / model.temperature
         for price, smaller in self.smaller(way, scale):
             answers = held_out.record(smaller, scale)
             accuracy = float(answers.right.mean())
