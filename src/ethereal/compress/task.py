@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from ethereal import _native
 from ethereal.base.splits import quantile_codes
-from ethereal.compress.least_squares import MOST_VOTE, clause_signs, fit_votes, literal_signs, outputs_of
+from ethereal.compress.least_squares import (
+    LEAST_SHIFT,
+    MOST_VOTE,
+    clause_signs,
+    fit_votes,
+    literal_signs,
+    outputs_of,
+)
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model, Number
 from ethereal.model.calibration import softmax, vote_scale
@@ -83,15 +90,12 @@ class Task(Protocol):
     def scale(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], seen: bool) -> float:
         """Return the logits of a vote. Of a number it is one over the spread of the labels."""
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
-                spread: float) -> Floats:  # fmt: skip
+    def targets(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float,
+                own_share: float, spread: float) -> Floats:  # fmt: skip
         """Return what a pruned model should answer: shares of its own answer and of the labels.
 
         Rows beyond `codes` have no label.
         """
-
-    def unseen_targets(self, model: Model, unseen: Floats, codes: NDArray[Any], share: float) -> Floats:
-        """Return what it should answer after learners that did not see a row, and after the labels."""
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         """Return the native descent."""
@@ -130,18 +134,14 @@ class ClassTask:
         scale = vote_scale(votes, codes, trained)
         return min(scale, trained) if seen else scale
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
-                spread: float) -> Floats:  # fmt: skip
-        targets: Floats = softmax(scale * model._votes(booleans))
+    def targets(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float,
+                own_share: float, spread: float) -> Floats:  # fmt: skip
+        targets: Floats = softmax(scale * votes)
         labels = (1 - spread) * np.eye(model.n_classes)[codes] + spread / model.n_classes
         given = targets[: len(labels)]
         given *= own_share
         given += (1 - own_share) * labels
         return targets
-
-    def unseen_targets(self, model: Model, unseen: Floats, codes: NDArray[Any], share: float) -> Floats:
-        labels: Floats = np.eye(model.n_classes)[codes]
-        return share * unseen + (1 - share) * labels
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         clauses = start.literals, start.offsets, start.weights
@@ -182,16 +182,13 @@ class NumberTask:
         spread = float(np.std(codes))
         return 1 / spread if spread > 0 else 1.0
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
-                spread: float) -> Floats:  # fmt: skip
-        targets = model.output.answers(model._votes(booleans)).astype(np.float64)
+    def targets(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float,
+                own_share: float, spread: float) -> Floats:  # fmt: skip
+        targets = model.output.answers(votes).astype(np.float64)
         given = targets[: len(codes)]
         given *= own_share
         given += (1 - own_share) * codes
         return targets
-
-    def unseen_targets(self, model: Model, unseen: Floats, codes: NDArray[Any], share: float) -> Floats:
-        return np.asarray(share * unseen[:, 0] + (1 - share) * codes)
 
     def pruner(self, start: Model, lesson: Lesson, seed: int) -> Any:
         if int(np.abs(start.weights).max(initial=0)) > MOST_VOTE:  # of a model that somebody made
@@ -211,8 +208,9 @@ class NumberTask:
         clauses = model.clauses
         signs, may_vote = clause_signs(clauses, lesson.signs)
         clauses, signs = clauses.take(np.flatnonzero(may_vote)), signs[may_vote]
-        outputs = outputs_of(clauses, lesson.booleans)
-        return fit_votes(outputs, lesson.targets, signs=signs).of(model, clauses).simplify()
+        outputs, line = outputs_of(clauses, lesson.booleans), model.output.line  # type: ignore[union-attr]
+        least = 0.0 if line is None else line.step * 2.0**LEAST_SHIFT
+        return fit_votes(outputs, lesson.targets, signs=signs, least=least).of(model, clauses).simplify()
 
     def record(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float) -> HeldOut:
         error = np.abs(model.output.answers(votes).astype(np.float64) - codes)
@@ -221,7 +219,12 @@ class NumberTask:
         return HeldOut(right, np.asarray(0.5 * (scale * error) ** 2, dtype=np.float32), error)
 
 
-_TASKS: dict[str, Task] = {"classes": ClassTask(), "unknown": ClassTask(), "number": NumberTask()}
+_TASKS: dict[str, Task] = {
+    "classes": ClassTask(),
+    "unknown": ClassTask(),
+    "number": NumberTask(),
+    "linear number": NumberTask(),
+}
 
 
 def task_of(model: Model) -> Task:

@@ -743,7 +743,9 @@ class Model:
 
     def _check_sizes(self) -> None:
         if isinstance(self.output, Number):
-            checks.votes_of_number(self.clauses, bool(self.early))
+            checks.votes_of_number(self.clauses, self.output, bool(self.early))
+            if (line := self.output.line) is not None:
+                checks.line(line, self.fitted, self.front_end)
         else:
             self.clauses._check_shape(len(self.output.labels))
         n_booleans = self.clauses.n_row_booleans

@@ -109,6 +109,7 @@ def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Prune
     """Prune the machine to its knee or to the bounds, with machines that learned from a part of the rows."""
     begin, seed = time.perf_counter(), plan.training.seed
     X, y, groups = rows.X_train, rows.y_train, rows.groups_train
+    ways = [way for way in plan.ways if way.teacher != "unseen"]  # which knows shares of classes
 
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
         some = chosen_rows(np.zeros(len(y)), MOST_ROWS_OF_SPLIT, seed)
@@ -116,7 +117,7 @@ def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Prune
 
     with progress("prune", 1.0, quiet=plan.quiet) as show:
         chosen = for_board(
-            train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=plan.ways,
+            train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=ways,
             n_jobs=plan.training.jobs,
             progress=lambda done, total: show(done / total, f"step {done} of {total}"),
         )  # fmt: skip

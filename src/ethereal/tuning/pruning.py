@@ -23,6 +23,7 @@ from ethereal.compress.narrow import narrowed
 from ethereal.compress.task import with_interval
 from ethereal.features.front_end import FrontEnd
 from ethereal.model import Model, checks
+from ethereal.model.needs import NotSupported
 from ethereal.model.simplify import without_other_groups
 from ethereal.trees.unseen import with_unseen
 from ethereal.tuning.budget import Budget, Gates, made_for
@@ -137,7 +138,7 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     elif like is None:
         rows, held_out = rows.split(seed)
     if (teacher if like is None else like.teacher) == "unseen":
-        rows = with_unseen(model, rows, seed)
+        rows = _unseen(model, rows, seed)
     if measure is None:
         is_board = budget.on_size and luts is None
         executed = on_device(held_out.raw, budget.target, **budget.keywords) if is_board else None
@@ -179,6 +180,15 @@ def _gates(model: Model, luts: float | str, others: Budget) -> Gates:
         given = others.promises[0]
         raise ValueError(f"luts={luts} and {given} are both given. A board has flash, an FPGA has tables.")
     return Gates(luts=luts)
+
+
+def _unseen(model: Model, rows: PruneRows, seed: int) -> PruneRows:
+    """Return the rows with answers of learners that did not see them. These know classes only."""
+    if model.is_number:
+        raise NotSupported(
+            "teacher is 'unseen', which knows classes, but the answer of the model is a number. Take 'votes'."
+        )
+    return with_unseen(model, rows, seed)
 
 
 def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None,

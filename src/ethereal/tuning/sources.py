@@ -27,7 +27,7 @@ from ethereal.compress.curve import (
 )
 from ethereal.model import Model
 from ethereal.trees.grow import Floats, Ground, Grown, Shape
-from ethereal.trees.unseen import unseen_answers
+from ethereal.trees.unseen import unseen_shares
 from ethereal.tuning.budget import Learner
 from ethereal.tuning.machines import Array, Labelled, Rows
 
@@ -121,20 +121,17 @@ class Pupil:
             return
         if ground is None:
             raise ValueError(f"ground is missing, which {more[0]} needs.")
-        targets, n_classes = y, None
-        if not ground.model.is_number:
-            classes, targets = np.unique(y, return_inverse=True)
-            n_classes = len(classes)
         codes = beside.run(ground.codes, X)
 
-        def answers() -> Floats:
-            return unseen_answers(codes(), targets, n_classes, groups, seed)
+        def shares() -> Floats:
+            classes, targets = np.unique(y, return_inverse=True)
+            return unseen_shares(codes(), targets, len(classes), groups, seed)
 
         def grown(way: Way) -> Grown:
             return ground.grow(codes(), y, Shape(_TREES[0], way.leaves, _RATE), seed)
 
         if any(way.teacher == "unseen" for way in ways):
-            self._unseen = beside.run(answers)
+            self._shares = beside.run(shares)
         if any(way.source == "trees" and not way.leaves for way in ways):
             self._trees = beside.run(lambda: ground.grow(codes(), y, _PRUNED, seed).model())
         self._grown = {way: beside.run(grown, way) for way in ways if way.leaves}
@@ -151,7 +148,7 @@ class Pupil:
     def rows(self, way: Way) -> PruneRows:
         """Return the rows that it learned from as its descent takes them."""
         rows = PruneRows.read(self.whole(way), *self._part)
-        return replace(rows, unseen=self._unseen()) if way.teacher == "unseen" else rows
+        return replace(rows, unseen=self._shares()) if way.teacher == "unseen" else rows
 
     def scale(self, way: Way, seen: Labelled) -> float:
         """Return the logits per vote on rows that were held out."""
