@@ -228,7 +228,9 @@ def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed:
         votes = rows.votes(model)
         if blended:  # rows without a label, which keep the linear part of theirs
             blends = _blends(booleans, model.feature_map.feature, blended, seed)
-            votes = np.concatenate([votes, model._votes(blends) + (0 if fine is None else _of_line(model, fine))])
+            votes = np.concatenate(
+                [votes, model._votes(blends) + (0 if fine is None else _of_line(model, fine))]
+            )
             booleans = np.concatenate([booleans, blends])
             fine = None if fine is None else np.tile(fine, 2)
         targets = task.targets(model, votes, rows.codes, scale, own_share, spread)
@@ -240,7 +242,8 @@ def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed:
 def _of_line(model: Model, fine: NDArray[np.int64]) -> NDArray[np.int32]:
     """Return the votes of a linear part, rows x 1, from its sums."""
     output = model.output
-    assert isinstance(output, Number) and output.line is not None
+    assert isinstance(output, Number)
+    assert output.line is not None
     return output.line.rounded(fine, output.scale).astype(np.int32)[:, None]
 
 
@@ -345,4 +348,6 @@ class PruneRows:
         groups = None if self.groups is None else self.groups[rows]
         unseen = None if self.unseen is None else self.unseen[rows]
         fine = None if self.fine is None else self.fine[rows]
-        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen, self.task, fine)
+        return PruneRows(
+            self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen, self.task, fine
+        )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class Linear:
         if not isinstance(self.step, float) or not self.step > 0 or math.frexp(self.step)[0] != 0.5:
             raise ValueError(f"linear.step is {self.step!r}. It must be a power of two.")
         places = [slope.feature for slope in slopes]
-        if not places or places[0] < 0 or any(b <= a for a, b in zip(places, places[1:], strict=False)):
+        if not places or places[0] < 0 or any(b <= a for a, b in pairwise(places)):
             raise ValueError(f"linear.slopes are of the features {places}. They must ascend from 0 or more.")
         for slope in slopes:
             if not -MOST_PLACE <= slope.low < slope.high <= MOST_PLACE:

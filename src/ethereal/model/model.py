@@ -252,6 +252,15 @@ class Model:
         return self.clauses.n_classes
 
     @property
+    def is_constant(self) -> bool:
+        """Whether every row gets the same answer, because nothing votes.
+
+        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=1, output=Number(1.0)).is_constant
+        True
+        """
+        return self.n_clauses == 0 and self.output.kind not in ("normal", "linear number")
+
+    @property
     def n_includes(self) -> int:
         """Included literals over all clauses."""
         return len(self.literals)

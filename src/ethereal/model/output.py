@@ -131,11 +131,25 @@ class Number:
         >>> Number(scale=0.125, unit="kg").text(2.5)
         '2.5 kg'
         """
-        return f"{value:.{max(0, math.ceil(-math.log10(self.scale)))}f} {self.unit}".rstrip()
+        return f"{value:.{self.digits}f} {self.unit}".rstrip()
+
+    @property
+    def digits(self) -> int:
+        """Digits behind the point that are worth telling."""
+        return max(0, math.ceil(-math.log10(self._told)))
+
+    @property
+    def _told(self) -> float:
+        """What is about the least difference worth telling."""
+        return self.scale
 
     def as_dict(self) -> dict[str, Any]:
         """Return its parts, for JSON."""
         return dict(vars(self))
+
+    def without_line(self) -> Number:
+        """Return it without its linear part."""
+        return self
 
     @property
     def line(self) -> Linear | None:
@@ -172,14 +186,24 @@ class LinearNumber(Number):
             raise TypeError(f"linear is {self.linear!r}. It must be an ethereal.model.linear.Linear.")
         if not 0 <= self.linear.shift(self.scale) <= 30:
             raise ValueError(
-                f"scale is {self.scale!r}. It must be from 1 to 2**30 times linear.step, {self.linear.step!r}."
+                f"scale is {self.scale!r}. It must be 1 to 2**30 times linear.step, {self.linear.step!r}."
             )
 
+    def without_line(self) -> Number:
+        """Return it without its linear part."""
+        return Number(**{name: value for name, value in vars(self).items() if name != "linear"})
+
     def as_dict(self) -> dict[str, Any]:
+        """Return its parts, for JSON."""
         return {**vars(self), "linear": self.line.as_dict()}
 
     @property
+    def _told(self) -> float:
+        return max(self.scale, (self.half_width or 0.0) / 50)
+
+    @property
     def line(self) -> Linear:
+        """Its linear part."""
         assert self.linear is not None
         return self.linear
 

@@ -170,7 +170,9 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         directions = self._directions(described.feature_map)
         signs = literal_signs(described, directions)
         rows = _Rows(booleans, labels, weights, self._columns(array, described.feature_map))
-        errors = {wanted: self._errors(rows, signs, directions, seed, wanted) for wanted in {False, self.linear}}
+        errors = {
+            wanted: self._errors(rows, signs, directions, seed, wanted) for wanted in {False, self.linear}
+        }
         wanted = min(errors, key=lambda one: (float((errors[one] ** 2).mean()), one))
         learned = self._learned(rows, signs, directions, seed, wanted)
         half_width = conformal(errors[wanted]) if len(errors[wanted]) else float(np.ptp(labels))

@@ -18,7 +18,7 @@ from ethereal.compress.least_squares import step_of
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import MISSING, FeatureMap
 from ethereal.features.packing import evenly
-from ethereal.model import Model
+from ethereal.model import Model, Number
 from ethereal.model.calibration import softmax
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of, input_matrix
@@ -142,7 +142,11 @@ def standardised(y: NDArray[Any]) -> tuple[Floats, float, float]:
 
 def _answers(model: Model) -> dict[str, Any]:
     """Return what a model answers, as a keyword of `Model`."""
-    return {"output": model.output} if model.is_number else {"classes": model.classes}
+    return (
+        {"output": model.output.without_line()}
+        if isinstance(model.output, Number)
+        else {"classes": model.classes}
+    )
 
 
 def _packed(booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -493,7 +493,7 @@ def as_exported(curve: Sequence[PrunedModel]) -> Measure:
     which is written.
     """
     prices, estimates = priced(), {id(point.model): point.estimate for point in curve}
-    written = [p for p in curve if p.model.n_clauses and p.estimate.bytes <= _LARGE]
+    written = [p for p in curve if not p.model.is_constant and p.estimate.bytes <= _LARGE]
 
     @functools.cache
     def times() -> float:

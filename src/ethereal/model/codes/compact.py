@@ -37,9 +37,7 @@ Ints = NDArray[np.signedinteger[Any]]
 # Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
 _CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
-SUPPORTS = Supports(
-    "the compact code", front_ends=WINDOWS, outputs=AND_LINES
-)  # `to_bytes` has clauses only
+SUPPORTS = Supports("the compact code", front_ends=WINDOWS, outputs=AND_LINES)  # `to_bytes` has clauses only
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ethereal.export.c99.program import Program
-
-
-_LINE_BYTES, _SLOPE_BYTES = 100, 28  # of code, at most
 
 
 @dataclass(frozen=True)
@@ -38,16 +34,7 @@ class Number(Part):
                 f"majority is {draft.options.majority}, but the answers of this model are numbers, which "
                 "have no majority. Leave the option out."
             )
-        if output.line is not None and draft.kind.ctype != "float":
-            raise ValueError(
-                f"input is {draft.kind.name!r}, but the linear part of the model reads floats. Leave the option "
-                "out, or train with linear=False."
-            )
         return cls(output)
-
-    def code_bytes(self) -> int:
-        line = self.output.line
-        return 0 if line is None else _LINE_BYTES + _SLOPE_BYTES * len(line.slopes)
 
     def about(self, program: Program) -> str:
         what = f", {self.output.name}" if self.output.name else ""
@@ -63,7 +50,7 @@ class Number(Part):
         what = f", {output.name}" if output.name else ""
         return literals | {
             "what": comment(what + (f" in {output.unit}" if output.unit else "")),
-            "digits": str(max(0, math.ceil(-math.log10(output.scale)))),
+            "digits": str(output.digits),
             "interval": self._interval(),
             "unit": unit or "the number without votes",
             "unit_of_a_vote": unit or "what is added",
@@ -79,17 +66,6 @@ class Number(Part):
         text = super().text(which, program)
         if which == "macros" and self.output.half_width is not None:
             text += super().text("macros of an interval", program)
-        if which == "before" and (line := self.output.line) is not None:
-            shift, lift = line.shift(self.output.scale), line.lift(self.output.scale)
-            names = program.model.input_names
-            lines = [
-                f"    sum {'-' if slope.weight < 0 else '+'}= {abs(slope.weight)}u * et_steps(features[{slope.feature}], "
-                f"{slope.exponent}, {slope.low}, {slope.high}); /* {comment(names[slope.feature])} */"
-                for slope in line.slopes
-            ]
-            first = (lift << shift) + (1 << shift >> 1)
-            values = {"first": str(first), "shift": str(shift), "lift": str(lift), "slopes": "\n".join(lines)}
-            text += self.section("linear", program, **values)
         return text
 
     def fills(self, program: Program) -> dict[str, str]:
@@ -97,7 +73,6 @@ class Number(Part):
             "answers": "number is always finite",
             "value": self.section("value", program).strip(),
             "told": "sums and numbers",
-            "line": "" if self.output.line is None else " + et_linear(features)",
         }
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
