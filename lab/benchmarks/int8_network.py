@@ -96,8 +96,9 @@ class Int8Network:
 
         first = ", ".join(f"{{{listed(row)}}}" for row in self.first.T)
         return _C.format(
-            n=len(self.low), h=self.hidden, middle=listed(self.middle), factor=listed(self.factor), first=first,
-            second=listed(self.second), bias=listed(self.bias), last=self.last, times=self.times, round=_ROUND,
+            n=len(self.low), h=self.hidden, middle=listed(self.middle), factor=listed(self.factor),
+            first=first, second=listed(self.second), bias=listed(self.bias), last=self.last,
+            times=self.times, round=_ROUND,
         )  # fmt: skip
 
     @property

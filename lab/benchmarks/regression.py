@@ -4,8 +4,8 @@
 
 It needs the package `pydataset` (R's data sets, read from its archive) and the extra `device`. A line of JSON
 is added to FILE for each table and split, and lines that are there are not computed again. `--summary` prints
-the tables of lab/notes/numbers.md. Models within bytes of flash are those of `ethereal run`: machines and trees
-learn from a part of the rows, and the others choose.
+the tables of lab/notes/numbers.md. Models within bytes of flash are those of `ethereal run`: machines and
+trees learn from a part of the rows, and the others choose.
 
 Trees are compiled as branches over 16-bit features with 16-bit leaves, which is small code, and their bytes
 follow a line through two compilations. A fifth of the training rows chooses their number, leaves and rate.

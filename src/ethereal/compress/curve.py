@@ -117,6 +117,8 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
     points = []
     for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start, prices):
         answers = held_out.record(smaller, scale * (model.temperature / smaller.temperature))
+        if seen:
+            answers = held_out.task.believed(model, answers, held_out.codes)
         points.append(PrunedModel(smaller, answers.score, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 

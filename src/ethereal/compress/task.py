@@ -31,6 +31,7 @@ Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 _LEVEL = 0.9  # of the interval around a number
+_NORMAL = 1.645  # half an interval of that level, in standard deviations of normal errors
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,9 @@ class Task(Protocol):
     def record(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float) -> HeldOut:
         """Return how a model does on rows."""
 
+    def believed(self, model: Model, record: HeldOut, codes: NDArray[Any]) -> HeldOut:
+        """Return what a record on rows that a model learned from says of other rows, as far as is known."""
+
 
 class ClassTask:
     """The label of the most votes. The loss is the cross-entropy."""
@@ -157,6 +161,9 @@ class ClassTask:
 
     def record(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float) -> HeldOut:
         return HeldOut(model.output.codes(votes) == codes, model.output.loss(votes, codes, scale))
+
+    def believed(self, model: Model, record: HeldOut, codes: NDArray[Any]) -> HeldOut:
+        return record
 
 
 class NumberTask:
@@ -217,6 +224,17 @@ class NumberTask:
         variance = float(np.var(codes))
         right = 1 - error**2 / variance if variance > 0 else -(error**2)
         return HeldOut(right, np.asarray(0.5 * (scale * error) ** 2, dtype=np.float32), error)
+
+    def believed(self, model: Model, record: HeldOut, codes: NDArray[Any]) -> HeldOut:
+        """Cap R2 at what the interval of the model says, which comes from rows that it did not learn from."""
+        assert isinstance(model.output, Number)
+        half, variance = model.output.half_width, float(np.var(codes))
+        if half is None or variance == 0:
+            return record
+        more = record.score - (1 - (half / _NORMAL) ** 2 / variance)
+        if more <= 0:
+            return record
+        return replace(record, right=record.right - more, loss=record.loss + np.float32(more / 2))
 
 
 _TASKS: dict[str, Task] = {

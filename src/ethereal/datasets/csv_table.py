@@ -157,6 +157,8 @@ class CsvTable(Table):
                     labels = None if label is None else values_of(batch.column(f"c{label}"))
                     if labels is not None:
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
+                        if self._decimal == ",":
+                            labels = np.array(list(map(_with_a_point, labels)), dtype=object)
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
             self._check_quotes(first)
@@ -429,3 +431,13 @@ def _is_numeric(kind: Any) -> bool:
 
     kinds = types.is_integer, types.is_floating, types.is_boolean, types.is_null
     return any(is_kind(kind) for is_kind in kinds)
+
+
+def _with_a_point(label: str | None) -> str | None:
+    """Return a label with a decimal comma as other programs read it.
+
+    >>> _with_a_point("24,8"), _with_a_point("red, large")
+    ('24.8', 'red, large')
+    """
+    pointed = "" if label is None else label.replace(",", ".", 1)
+    return pointed if is_number(pointed) else label

@@ -59,8 +59,8 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
     n_clauses
         Clauses per bin.
     linear
-        Whether to add a straight line of the features where held-out rows say that it helps. Spectra and other
-        smooth labels want it. It stays what it was at the edges of training, as clauses do.
+        Whether to add a straight line of the features where held-out rows say that it helps. Spectra and
+        other smooth labels want it. Beyond the values of training it stays what it was at their edge.
     monotonic
         Features with which the number may only rise (+1) or only fall (-1), by name or column, such as
         `{"load": +1}`. `ethereal.prune` keeps this.
@@ -306,7 +306,8 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         plain = [f for f in range(of.n_features) if f not in of.categories]
         if len(plain) > _MOST_SLOPES:
             raise ValueError(
-                f"linear is True, but there are {len(plain)} columns of numbers. It takes up to {_MOST_SLOPES}."
+                f"linear is True, but there are {len(plain)} columns of numbers. It takes up to "
+                f"{_MOST_SLOPES}."
             )
         return _Columns(array, plain)
 
