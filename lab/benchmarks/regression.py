@@ -4,10 +4,12 @@
 
 It needs the package `pydataset` (R's data sets, read from its archive) and the extra `device`. A line of JSON
 is added to FILE for each table and split, and lines that are there are not computed again. `--summary` prints
-the tables of lab/notes/numbers.md.
+the tables of lab/notes/numbers.md. Models within bytes of flash are those of `ethereal run`: machines and
+trees learn from a part of the rows, and the others choose.
 
 Trees are compiled as branches over 16-bit features with 16-bit leaves, which is small code, and their bytes
 follow a line through two compilations. A fifth of the training rows chooses their number, leaves and rate.
+It chooses the size of an int8 network, too, which is compiled.
 """
 
 import argparse
@@ -29,7 +31,11 @@ from ethereal import EtherealRegressor, prune
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import compile_elf
 from ethereal.device.tree_sums import tree_sums_program
+from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import BudgetError
+from ethereal.tuning.frontiers import board_curves
+from ethereal.tuning.sources import ways_of
+from int8_network import Int8Network
 
 MOST_ROWS = 3000
 BUDGETS = (1024, 2048, 4096, 8192)
@@ -153,6 +159,18 @@ def boosted(X, y, rest, held_out, seed, budgets):
         yield GradientBoostingRegressor(n_estimators=n, **shapes[i]).fit(X, y)
 
 
+def networks(X, y, rest, held_out, seed, budgets):
+    """Yield the int8 network within each budget, chosen in the same way, None where none fits."""
+    tried = []
+    for hidden in (4, 8, 16, 32, 64):
+        for alpha in (0.1, 10.0):
+            net = Int8Network(hidden, alpha, seed).fit(X[rest], y[rest])
+            tried.append((r2_score(y[held_out], net.predict(X[held_out])), net.flash, hidden, alpha))
+    for budget in budgets:
+        fitting = [one for one in tried if one[1] <= budget]
+        yield Int8Network(*max(fitting)[2:], seed).fit(X, y) if fitting else None
+
+
 def violations(model, X, columns, monotonic, sweeps=200, seed=0):
     """Return how many sweeps of a feature go the wrong way, and how many were made."""
     rng, wrong, made = np.random.default_rng(seed), 0, 0
@@ -195,25 +213,37 @@ def one(name, seed, with_budgets):
             np.where(np.isnan(b), np.nanmedian(a, axis=0), b),
         )
         rest, held_out = train_test_split(np.arange(len(c)), test_size=0.2, random_state=seed)
+        ways = [way for way in ways_of("auto", ("votes",)) if way.teacher != "unseen"]
+
+        def train(some, labels):
+            return EtherealRegressor(random_state=seed).fit(some, labels).model_
+
+        curves, record["curves_seconds"] = timed(
+            lambda: board_curves(train, reg.model_, a, c, seed=seed, ways=ways)
+        )
         for budget in BUDGETS:
             try:
-                pruned = prune(reg.model_, a, c, flash=budget, random_state=seed)
-                half = pruned.model.output.half_width
-                record[f"ours {budget}"] = r2_score(d, pruned.model.ignoring_missing().predict(b))
-                record[f"bytes {budget}"] = pruned.footprint.bytes
-                inside = np.abs(pruned.model.ignoring_missing().predict(b) - d) <= half
-                record[f"inside {budget}"] = float(inside.mean())
+                chosen = curves.choose(Budget(flash=budget))
             except BudgetError:
                 record[f"ours {budget}"] = None
+                continue
+            answers = chosen.model.ignoring_missing().predict(b)
+            record[f"ours {budget}"] = r2_score(d, answers)
+            record[f"bytes {budget}"], record[f"way {budget}"] = chosen.point.footprint.bytes, str(chosen.way)
+            record[f"inside {budget}"] = float((np.abs(answers - d) <= chosen.model.output.half_width).mean())
+            for one in chosen.nominees:
+                if one.way.kind == "machine" and one.point.footprint is not None:
+                    record[f"machine {budget}"] = r2_score(d, one.point.model.ignoring_missing().predict(b))
         given = filled[0], c, rest, held_out, seed, BUDGETS
-        for kind, made in (("forest", forests(*given)), ("boosting", boosted(*given))):
-            for budget, other in zip(BUDGETS, made, strict=True):
-                record[f"{kind} {budget}"] = other.score(filled[1], d)
+        rivals = ("forest", forests), ("boosting", boosted), ("network", networks)
+        for kind, make in rivals:
+            for budget, other in zip(BUDGETS, make(*given), strict=True):
+                record[f"{kind} {budget}"] = None if other is None else r2_score(d, other.predict(filled[1]))
     if name in MONOTONIC and seed == 0:
         ways = {columns.index(column): way for column, way in MONOTONIC[name].items()}
         tame = EtherealRegressor(monotonic=ways, random_state=seed).fit(a, c)
         model = prune(tame.model_, a, c, flash=1024, random_state=seed).model.ignoring_missing()
-        wrong, made = violations(model, b, columns, MONOTONIC[name], 1000)
+        wrong, made = violations(model, b, columns, MONOTONIC[name], 1250)
         wild, _ = violations(reg.model_.ignoring_missing(), b, columns, MONOTONIC[name], 100)
         record |= {"monotone": tame.score(b, d), "violations": wrong, "sweeps": made, "without": wild}
     return record
@@ -229,7 +259,7 @@ def summary(lines):
             difference = by_table.ours - by_table[other]
             print("  less", other, round(difference.mean(), 4), "+-", round(difference.sem(), 4))
         for budget in BUDGETS:
-            names_of = [f"{who} {budget}" for who in ("ours", "forest", "boosting")]
+            names_of = [f"{who} {budget}" for who in ("ours", "forest", "boosting", "network", "machine")]
             if names_of[0] not in part:
                 continue
             sized = part.dropna(subset=names_of[0]).groupby("table")[names_of].mean()

@@ -6,10 +6,12 @@ NAME_convert() makes of a row must be the host's. A model that a program cannot 
 
 from __future__ import annotations
 
+import math
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,6 +26,7 @@ from ethereal.export.c99.program import Program, make_program
 from ethereal.export.options import ExportOptions
 from ethereal.model import Number
 from ethereal.model.engine import booleans_of
+from ethereal.model.output import LinearNumber
 from kept_builds import build
 from odd_models import odd_model
 
@@ -178,7 +181,25 @@ def compare(
 
 def plain_sums(model: Model, rows: NDArray[Any]) -> NDArray[np.int64]:
     """Return class sums by the definition of a clause, in numpy."""
-    return model.clauses.fires(booleans_of(model, rows)).astype(np.int64) @ model.weights.astype(np.int64)
+    sums = model.clauses.fires(booleans_of(model, rows)).astype(np.int64) @ model.weights.astype(np.int64)
+    if isinstance(model.output, LinearNumber):
+        sums[:, 0] += [_plain_line(model.output, row) for row in rows.astype(np.float32).tolist()]
+    return sums
+
+
+def _plain_line(number: LinearNumber, row: list[float]) -> int:
+    """Return the votes of the linear part of a row, in fractions without a limit."""
+    vote = Fraction(number.scale) / Fraction(number.line.step)
+    fine = vote // 2
+    for slope in number.line.slopes:
+        value = row[slope.feature]
+        steps = slope.low if math.isnan(value) else slope.high if value > 0 else slope.low
+        if math.isfinite(value):
+            steps = min(
+                max(math.trunc(Fraction(value) / Fraction(2) ** slope.exponent), slope.low), slope.high
+            )
+        fine += slope.weight * (steps - slope.low)
+    return fine // vote
 
 
 def _check_host(model: Model, rows: NDArray[Any], seed: int, comparison: Comparison) -> None:

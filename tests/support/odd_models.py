@@ -17,7 +17,8 @@ from ethereal import Booleanizer, Model
 from ethereal.features.feature_map import FeatureMap
 from ethereal.model import Clauses, Number
 from ethereal.model.codes import redress
-from ethereal.model.output import MOST_SUM
+from ethereal.model.linear import MOST_FINE, MOST_PLACE, Linear, Slope
+from ethereal.model.output import MOST_SUM, LinearNumber
 from foreign_words import foreign_machine, toggled_on_empty_clauses
 from random_models import random_clauses
 
@@ -57,6 +58,10 @@ def as_number(model: Model, rng: np.random.Generator) -> Model:
         name=str(rng.choice(texts)),
     )
     clauses = Clauses(model.literals, model.offsets, votes.astype(np.int32), model.n_booleans)
+    line = _line(model, rng) if model.fitted is not None and rng.random() < 0.4 else None
+    if line is not None and np.abs(votes).sum() < MOST_SUM // 2:
+        parts = vars(number) | {"scale": 2.0 ** int(rng.choice([8, 12, 30])), "offset": 0.1}
+        number = LinearNumber(**parts, linear=line)
     return Model.of(
         clauses,
         output=number,
@@ -64,6 +69,19 @@ def as_number(model: Model, rng: np.random.Generator) -> Model:
         feature_names=model.feature_names,
         typical_rows=model.typical_rows,
     )
+
+
+def _line(model: Model, rng: np.random.Generator) -> Linear | None:
+    """Return slopes of some features, with ranges near zero and far from it."""
+    of, slopes, left = model.feature_map, [], MOST_FINE
+    for f in sorted(set(range(of.n_features)) - set(of.categories)):
+        low, span = int(rng.choice([0, -3, 1000, -8_000_000, 8_000_000])), int(rng.choice([1, 7, 300, 65535]))
+        weight = int(rng.integers(-left // span, left // span + 1) // rng.choice([1, 9, 1000]))
+        if rng.random() < 0.7 and low + span <= MOST_PLACE:
+            exponent = int(rng.choice([-100, -20, -9, -2, 0, 3, 100]))
+            slopes.append(Slope(f, weight, exponent, low, low + span))
+            left -= abs(weight) * span
+    return Linear(1.0, tuple(slopes)) if slopes else None
 
 
 def _made(rng: np.random.Generator, feature_map: FeatureMap | None, n_booleans: int) -> Model:

@@ -115,6 +115,7 @@ def _facts_of_number(model: Model, why: ExplainedNumber) -> dict[str, Any]:
         "prediction": why.answer,
         "number": why.number.as_dict(),
         **pushes,
+        **({} if why.number.line is None else {"linear": why.number.scale * why.line}),
         "rules": rules_for_programs(model, fired),
     }
 
@@ -124,7 +125,8 @@ def _text_of_number(facts: dict[str, Any], why: ExplainedNumber, source: str, to
     number, asked = why.number, _asked(facts, source)
     said = ", ".join([number.text(why.answer), *why.interval])
     lines = [f"{asked}: {number.columns[0]} is {said}.{_true(facts)}", ""]
-    lines.append(f"Without any rule it would be {number.text(number.offset)}.")
+    line = "" if number.line is None else f" The linear part adds {number.amount(why.line)}."
+    lines.append(f"Without any rule it would be {number.text(number.offset)}.{line}")
     for how, fired in (("up", why.up), ("down", why.down)):
         pushed = f"that pushed it {how}, by {number.amount(sum(vote for vote, _ in fired))}"
         lines += _rules(pushed if fired else f"that pushes it {how}", list(fired), top, number.amount)

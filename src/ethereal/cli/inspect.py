@@ -152,6 +152,8 @@ def _show(facts: dict[str, Any]) -> None:
         unit, half = f" {number['unit']}".rstrip(), number["half_width"]
         interval = "" if half is None else f", 90 % of true values within {half:.6g}{unit}"
         scale = f"{number['offset']:.6g}{unit}, and {number['scale']:.6g}{unit} per vote"
+        if "linear" in number:
+            scale += f", and a straight line of {len(number['linear']['slopes'])} features"
         show("", f"The answer is {scale}{interval}.", sep="\n")
     classes = ([str(value) for value in c.values()] for c in columns)
     show("", table_of(title, ("label", "clauses for", "clauses against", "includes"), classes), sep="\n")

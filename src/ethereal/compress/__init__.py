@@ -16,7 +16,9 @@ from ethereal.model.simplify import simplify
 
 __all__ = ["join", "shorten", "simplify"]
 
-_SHORTENING = Supports("shortening", front_ends=WINDOWS, outputs=frozenset({"classes", "number"}))
+_SHORTENING = Supports(
+    "shortening", front_ends=WINDOWS, outputs=frozenset({"classes", "number", "linear number"})
+)
 _JOINING = Supports("joining", front_ends=WINDOWS)
 
 

@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
 from ethereal.compress.task import Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
-from ethereal.model import Model
+from ethereal.model import Model, Number
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
-from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, Supports
+from ethereal.model.needs import AND_LINES, FRAMED, PATCHES, Supports
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: lab/notes/tuning.md.
@@ -48,7 +48,7 @@ _FEW, _LOWER_STEPS = 1100, 8
 # prices are one step. No board holds these models.
 _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
-SUPPORTS = Supports("pruning", front_ends=FRAMED, outputs=ALL_ANSWERS - {"unknown"}, patches=PATCHES)
+SUPPORTS = Supports("pruning", front_ends=FRAMED, outputs=AND_LINES - {"unknown"}, patches=PATCHES)
 
 
 class Prices(NamedTuple):
@@ -117,6 +117,8 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
     points = []
     for price, smaller in smaller_models(model, rows, scale, teacher, seed, sweeps, start, prices):
         answers = held_out.record(smaller, scale * (model.temperature / smaller.temperature))
+        if seen:
+            answers = held_out.task.believed(model, answers, held_out.codes)
         points.append(PrunedModel(smaller, answers.score, cost(smaller), price=price, held_out=answers))
     return Curve(tuple(points), scale, teacher, sweeps=sweeps)
 
@@ -124,7 +126,7 @@ def prune_path(model: Model, rows: PruneRows, held_out: PruneRows, teacher: Teac
 def logits_per_vote(model: Model, held_out: PruneRows, seen: bool = False) -> float:
     """Return the scale of a model's votes on held-out rows. See `prune_path` for `seen`."""
     SUPPORTS.check(model.needs)
-    return task_of(model).scale(model, model._votes(held_out.booleans), held_out.codes, seen)
+    return task_of(model).scale(model, held_out.votes(model), held_out.codes, seen)
 
 
 def prune_path_like(model: Model, rows: PruneRows, like: Curve[Any], cost: Callable[[Model], Cost], seed: int,
@@ -220,13 +222,31 @@ def _halved(model: Model) -> Model:
 def _lesson(model: Model, rows: PruneRows, scale: float, teacher: Teacher, seed: int) -> Lesson:
     """Return rows of Booleans and what the pruned model should answer."""
     booleans, task = rows.booleans, task_of(model)
+    line, fine = model.output.line if isinstance(model.output, Number) else None, rows.fine
     if teacher == "unseen":
-        return Lesson(booleans, rows.unseen_targets(model.n_classes), scale, task.signs(model))
-    own_share, spread, blended = _LESSONS[teacher]
-    if blended:  # rows without a label
-        booleans = np.concatenate([booleans, _blends(booleans, model.feature_map.feature, blended, seed)])
-    targets = task.targets(model, booleans, rows.codes, scale, own_share, spread)
+        targets = rows.unseen_targets(model.n_classes)
+    else:
+        own_share, spread, blended = _LESSONS[teacher]
+        votes = rows.votes(model)
+        if blended:  # rows without a label, which keep the linear part of theirs
+            blends = _blends(booleans, model.feature_map.feature, blended, seed)
+            votes = np.concatenate(
+                [votes, model._votes(blends) + (0 if fine is None else _of_line(model, fine))]
+            )
+            booleans = np.concatenate([booleans, blends])
+            fine = None if fine is None else np.tile(fine, 2)
+        targets = task.targets(model, votes, rows.codes, scale, own_share, spread)
+    if line is not None and fine is not None:  # clauses learn what it leaves
+        targets = targets - line.step * fine
     return Lesson(booleans, targets, scale, task.signs(model))
+
+
+def _of_line(model: Model, fine: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return the votes of a linear part, rows x 1, from its sums."""
+    output = model.output
+    assert isinstance(output, Number)
+    assert output.line is not None
+    return output.line.rounded(fine, output.scale).astype(np.int32)[:, None]
 
 
 def _blends(booleans: Bits, features: NDArray[np.int32], share: float, seed: int) -> Bits:
@@ -261,6 +281,7 @@ class PruneRows:
     groups: NDArray[Any] | None = None  # the person or recording of each row
     unseen: Floats | None = None  # rows x classes: shares by learners that did not see the row
     task: Task = field(default_factory=ClassTask)
+    fine: NDArray[np.int64] | None = None  # what a linear part adds up to in each row
 
     @staticmethod
     def read(model: Model, X: ArrayLike, y: ArrayLike, x_name: str = "X", y_name: str = "y",
@@ -283,7 +304,9 @@ class PruneRows:
             raise ValueError(
                 f"groups has shape {together.shape}. Give one group for each of the {len(codes)} rows."
             )
-        return PruneRows(raw, booleans, codes, together, task=task_of(model))
+        line = model.output.line if isinstance(model.output, Number) else None
+        fine = None if line is None else line.fine(raw)
+        return PruneRows(raw, booleans, codes, together, task=task_of(model), fine=fine)
 
     def unseen_targets(self, n_classes: int) -> Floats:
         """Return the shares that the teacher "unseen" gives the classes in each row."""
@@ -314,10 +337,18 @@ class PruneRows:
 
     def record(self, model: Model, scale: float) -> HeldOut:
         """Return how a model does on these rows."""
-        return self.task.record(model, model._votes(self.booleans), self.codes, scale)
+        return self.task.record(model, self.votes(model), self.codes, scale)
+
+    def votes(self, model: Model) -> NDArray[np.int32]:
+        """Return the votes that a model gives these rows, those of a linear part among them."""
+        votes = model._votes(self.booleans)
+        return votes if self.fine is None else votes + _of_line(model, self.fine)
 
     def _take(self, rows: NDArray[np.int64]) -> PruneRows:
         rows = np.sort(rows)
         groups = None if self.groups is None else self.groups[rows]
         unseen = None if self.unseen is None else self.unseen[rows]
-        return PruneRows(self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen, self.task)
+        fine = None if self.fine is None else self.fine[rows]
+        return PruneRows(
+            self.raw[rows], self.booleans[rows], self.codes[rows], groups, unseen, self.task, fine
+        )

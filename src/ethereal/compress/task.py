@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from ethereal import _native
 from ethereal.base.splits import quantile_codes
-from ethereal.compress.least_squares import MOST_VOTE, clause_signs, fit_votes, literal_signs, outputs_of
+from ethereal.compress.least_squares import (
+    LEAST_SHIFT,
+    MOST_VOTE,
+    clause_signs,
+    fit_votes,
+    literal_signs,
+    outputs_of,
+)
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model, Number
 from ethereal.model.calibration import softmax, vote_scale
@@ -24,6 +31,7 @@ Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 _LEVEL = 0.9  # of the interval around a number
+_NORMAL = 1.645  # half an interval of that level, in standard deviations of normal errors
 
 
 @dataclass(frozen=True)
@@ -83,8 +91,8 @@ class Task(Protocol):
     def scale(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], seen: bool) -> float:
         """Return the logits of a vote. Of a number it is one over the spread of the labels."""
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
-                spread: float) -> Floats:  # fmt: skip
+    def targets(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float,
+                own_share: float, spread: float) -> Floats:  # fmt: skip
         """Return what a pruned model should answer: shares of its own answer and of the labels.
 
         Rows beyond `codes` have no label.
@@ -101,6 +109,9 @@ class Task(Protocol):
 
     def record(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float) -> HeldOut:
         """Return how a model does on rows."""
+
+    def believed(self, model: Model, record: HeldOut, codes: NDArray[Any]) -> HeldOut:
+        """Return what a record on rows that a model learned from says of other rows, as far as is known."""
 
 
 class ClassTask:
@@ -127,9 +138,9 @@ class ClassTask:
         scale = vote_scale(votes, codes, trained)
         return min(scale, trained) if seen else scale
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
-                spread: float) -> Floats:  # fmt: skip
-        targets: Floats = softmax(scale * model._votes(booleans))
+    def targets(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float,
+                own_share: float, spread: float) -> Floats:  # fmt: skip
+        targets: Floats = softmax(scale * votes)
         labels = (1 - spread) * np.eye(model.n_classes)[codes] + spread / model.n_classes
         given = targets[: len(labels)]
         given *= own_share
@@ -150,6 +161,9 @@ class ClassTask:
 
     def record(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float) -> HeldOut:
         return HeldOut(model.output.codes(votes) == codes, model.output.loss(votes, codes, scale))
+
+    def believed(self, model: Model, record: HeldOut, codes: NDArray[Any]) -> HeldOut:
+        return record
 
 
 class NumberTask:
@@ -175,9 +189,9 @@ class NumberTask:
         spread = float(np.std(codes))
         return 1 / spread if spread > 0 else 1.0
 
-    def targets(self, model: Model, booleans: Bits, codes: NDArray[Any], scale: float, own_share: float,
-                spread: float) -> Floats:  # fmt: skip
-        targets = model.output.answers(model._votes(booleans)).astype(np.float64)
+    def targets(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float,
+                own_share: float, spread: float) -> Floats:  # fmt: skip
+        targets = model.output.answers(votes).astype(np.float64)
         given = targets[: len(codes)]
         given *= own_share
         given += (1 - own_share) * codes
@@ -201,8 +215,9 @@ class NumberTask:
         clauses = model.clauses
         signs, may_vote = clause_signs(clauses, lesson.signs)
         clauses, signs = clauses.take(np.flatnonzero(may_vote)), signs[may_vote]
-        outputs = outputs_of(clauses, lesson.booleans)
-        return fit_votes(outputs, lesson.targets, signs=signs).of(model, clauses).simplify()
+        outputs, line = outputs_of(clauses, lesson.booleans), model.output.line  # type: ignore[union-attr]
+        least = 0.0 if line is None else line.step * 2.0**LEAST_SHIFT
+        return fit_votes(outputs, lesson.targets, signs=signs, least=least).of(model, clauses).simplify()
 
     def record(self, model: Model, votes: NDArray[np.int32], codes: NDArray[Any], scale: float) -> HeldOut:
         error = np.abs(model.output.answers(votes).astype(np.float64) - codes)
@@ -210,8 +225,24 @@ class NumberTask:
         right = 1 - error**2 / variance if variance > 0 else -(error**2)
         return HeldOut(right, np.asarray(0.5 * (scale * error) ** 2, dtype=np.float32), error)
 
+    def believed(self, model: Model, record: HeldOut, codes: NDArray[Any]) -> HeldOut:
+        """Cap R2 at what the interval of the model says, which comes from rows that it did not learn from."""
+        assert isinstance(model.output, Number)
+        half, variance = model.output.half_width, float(np.var(codes))
+        if half is None or variance == 0:
+            return record
+        more = record.score - (1 - (half / _NORMAL) ** 2 / variance)
+        if more <= 0:
+            return record
+        return replace(record, right=record.right - more, loss=record.loss + np.float32(more / 2))
 
-_TASKS: dict[str, Task] = {"classes": ClassTask(), "unknown": ClassTask(), "number": NumberTask()}
+
+_TASKS: dict[str, Task] = {
+    "classes": ClassTask(),
+    "unknown": ClassTask(),
+    "number": NumberTask(),
+    "linear number": NumberTask(),
+}
 
 
 def task_of(model: Model) -> Task:

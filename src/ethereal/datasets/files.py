@@ -41,6 +41,7 @@ _DEFAULT = TableOptions()
 # Different labels with fractions. Beyond it, and the root of the rows, they are measurements.
 _MOST_FRACTIONS = _MOST_CLASSES_OF_NUMBERS = 20
 _RAREST = 10  # times that the most frequent of such classes is more frequent than the rarest, at most
+_FEWEST_OF_A_COUNT = 4  # different labels, more than which may be a count
 _LONGEST_LABEL = 1000  # characters
 _BLOCK = 1 << 16  # rows
 _FEW = 20  # rows in which nothing odd is noticed in a column
@@ -137,6 +138,9 @@ def _read_rows(
         y = y.astype(np.float64)
     else:
         _check_classes(f"{source}: {table.column(target)}", y)
+        if options.task == "auto" and _may_be_a_count(y):
+            what = f"{table.column(target)} may be a count. Give task=number to learn it as a number"
+            say(f"note: {Path(source).name}: {what}, or task=class.", err=True)
         if _has_fractions(y):  # a classifier takes them for measurements
             y = y.astype(str)
     names = table.names
@@ -215,7 +219,9 @@ def are_numbers(y: NDArray[Any], task: str, where: str) -> bool:
     if task == "number":
         if not are_numeric:
             text = next(label for label in y.tolist() if not isinstance(label, (int, float)))
-            raise TableError(f"{where} has the label {text!r}, which is not a number. Give task=class.")
+            unit = _unit_of(y)
+            remedy = "Give task=class" if unit is None else f"Leave out {unit!r} behind the numbers"
+            raise TableError(f"{where} has the label {text!r}, which is not a number. {remedy}.")
         _check_numbers(where, y)
         return True
     if task == "class" or not are_numeric:
@@ -228,6 +234,33 @@ def are_numbers(y: NDArray[Any], task: str, where: str) -> bool:
     if is_number:
         _check_numbers(where, y)
     return is_number
+
+
+def _may_be_a_count(y: NDArray[Any]) -> bool:
+    """Whether labels are whole numbers from 0 or 1 up, the largest of which are rare.
+
+    >>> _may_be_a_count(np.repeat(np.arange(6), [30, 60, 40, 20, 5, 1])), _may_be_a_count(np.arange(60) % 6)
+    (True, False)
+    """
+    if y.dtype.kind not in "iu":
+        return False
+    values, counts = np.unique(y, return_counts=True)
+    counts_up = values[0] in (0, 1) and len(values) > _FEWEST_OF_A_COUNT
+    is_tailed = counts[-2:].sum() < counts[:2].sum() / 2
+    return bool(counts_up and is_tailed and counts[-1] * _RAREST < counts.max())
+
+
+def _unit_of(y: NDArray[Any]) -> str | None:
+    """Return the unit that stands behind every label, None if there is none.
+
+    >>> _unit_of(np.array(["24,8 kg", "3 kg"])), _unit_of(np.array(["no. 3", "4 kg"]))
+    ('kg', None)
+    """
+    if y.dtype.kind not in "UO":
+        return None
+    matches = [re.fullmatch(r"[-+]?[\d.,]+\s*([^\d\s]\S*)", str(label)) for label in different(y)]
+    units = {None if match is None else match[1] for match in matches}
+    return units.pop() if len(units) == 1 else None
 
 
 def _check_numbers(where: str, y: NDArray[Any]) -> None:
@@ -256,6 +289,8 @@ def _check_classes(where: str, y: NDArray[Any]) -> None:
     if 2 * n > len(y) > _MOST_FRACTIONS:
         what = f"has {n} different values in {len(y)} rows. It seems to be a measurement or an id"
         needs = "but a classifier needs classes with several rows each"
+        if (unit := _unit_of(y)) is not None:
+            raise TableError(f"{where} has numbers with {unit!r} behind them. Leave that out in the file.")
         raise TableError(f"{where} {what}, {needs}. Give task=number, or name another column with label=.")
 
 

@@ -15,6 +15,7 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.features.matrices import frozen
 from ethereal.model.clauses import Clauses, integers
+from ethereal.model.linear import Linear
 from ethereal.model.output import MOST_SUM, Classes, ClassesOrUnknown, Number
 from ethereal.model.patch import Patch
 
@@ -57,14 +58,26 @@ def output(classes: ArrayLike | None, number: Number | None) -> Classes | Number
     return number
 
 
-def votes_of_number(clauses: Clauses, answers_early: bool) -> None:
+def line(linear: Linear, fitted: Fitted | None, front_end: FrontEnd | None) -> None:
+    """Refuse a linear part of features that the model does not read as numbers."""
+    if fitted is None or front_end is not None:
+        raise ValueError("A linear part needs features that are numbers, and neither Booleans nor windows.")
+    of, last = fitted.feature_map, linear.slopes[-1].feature
+    if last >= of.n_features:
+        raise ValueError(f"linear has a slope of feature {last}, but there are {of.n_features} features.")
+    if named := sorted(set(of.categories) & {slope.feature for slope in linear.slopes}):
+        raise ValueError(f"linear has a slope of feature {named[0]}, which has categories.")
+
+
+def votes_of_number(clauses: Clauses, number: Number, answers_early: bool) -> None:
     """Refuse votes that cannot be a number: of several columns, too many to be exact, or counted in part."""
     if clauses.weights.shape[1] != 1:
         raise ValueError(f"weights has shape {clauses.weights.shape}. A number has votes in one column.")
     if answers_early:
         raise ValueError("A number has no early answers, because it needs the votes of all clauses.")
+    low, high = (0, 0) if number.line is None else number.line.bounds(number.scale)
     positive = int(np.maximum(clauses.weights, 0).sum(dtype=np.int64))
-    if (most := max(positive, positive - int(clauses.weights.sum(dtype=np.int64)))) > MOST_SUM:
+    if (most := max(high + positive, positive - low - int(clauses.weights.sum(dtype=np.int64)))) > MOST_SUM:
         raise ValueError(
             f"weights add up to {most:,} on one side of zero. The votes for a number may add up to "
             f"{MOST_SUM:,}, which float32 holds exactly. Use a larger scale and smaller votes."

@@ -109,7 +109,10 @@ class Engine:
         """Return the votes per class, rows x classes. Of a detector they are the limit and the score."""
         if self._model.output.kind == "normal":
             return self._limit_and_score(X, packed)
-        return self._run(X, (self._model.n_classes,), np.int32, n_jobs, packed)
+        sums = self._run(X, (self._model.n_classes,), np.int32, n_jobs, packed)
+        if self._model.output.kind == "linear number":
+            sums[:, 0] += self._linear_votes(X, packed)
+        return sums
 
     def clause_outputs(self, X: Any, n_jobs: int | None = None, *, packed: bool = False) -> NDArray[np.bool_]:
         """Return which clauses fire, rows x clauses. Empty ones never do."""
@@ -123,6 +126,14 @@ class Engine:
         else:
             self._native.run_bools(booleans, sums, 1)
         return sums
+
+    def _linear_votes(self, X: Any, packed: bool) -> NDArray[np.int32]:
+        """Return what the linear part of a number adds to the votes of each row."""
+        model = self._model
+        if packed:
+            raise ValueError("the model has a linear part, which reads numbers. Leave packed out.")
+        line, scale = model.output.line, model.output.scale  # type: ignore[union-attr]
+        return line.votes(input_matrix(model, X), scale).astype(np.int32)  # type: ignore[union-attr]
 
     def _limit_and_score(self, X: Any, packed: bool) -> NDArray[np.int32]:
         model = self._model

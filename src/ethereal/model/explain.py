@@ -15,14 +15,14 @@ from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import empty_bins
 from ethereal.features.matrices import feature_matrix
 from ethereal.model.engine import booleans_of, features_of
-from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, Supports
+from ethereal.model.needs import AND_LINES, FRAMED, PATCHES, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES)
+SUPPORTS = Supports("an explanation", front_ends=FRAMED, outputs=AND_LINES, patches=PATCHES)
 _MAX_CHANGES = 20  # more explain nothing to a person
 
 
@@ -103,10 +103,12 @@ class ExplainedNumber:
     up: tuple[tuple[int, Rule], ...]  # (votes, rule) of the clauses that fired, heaviest first
     down: tuple[tuple[int, Rule], ...]
     max_rules: int | None = None  # rules of each direction that `str` shows, None for all
+    line: int = 0  # votes of the linear part
 
     def __str__(self) -> str:
         number = self.number
-        pushes = [number.amount(sum(vote for vote, _ in fired)) for fired in (self.up, self.down) if fired]
+        pushes = [] if number.line is None else [f"{number.amount(self.line)} (linear part)"]
+        pushes += [number.amount(sum(vote for vote, _ in fired)) for fired in (self.up, self.down) if fired]
         lines = [f"{number.columns[0]} is {', '.join([number.text(self.answer), *self.interval])}"]
         lines.append(" ".join([number.text(number.offset), *pushes]))
         for how, fired in (("up", self.up), ("down", self.down)):
@@ -139,13 +141,15 @@ def explain(model: Model, x: Any, max_rules: int | None = None) -> Explanation |
     if len(rows) != 1:
         raise ValueError(f"x has {len(rows)} rows. Give one.")
     booleans = booleans_of(model, rows)
-    sums = model._votes(booleans)[0]
+    sums = model.class_sums(rows)[0]
     fired = np.flatnonzero(model.clause_outputs(rows)[0])
     writer = ConditionWriter(model)
     if isinstance(model.output, Number):
         rules = _fired_rules(model, writer, fired, 0)
         up, down = (tuple(pair for pair in rules if (pair[0] > 0) == is_up) for is_up in (True, False))
-        return ExplainedNumber(float(model.output.answers(sums[None])[0]), model.output, up, down, max_rules)
+        answer = float(model.output.answers(sums[None])[0])
+        line = int(sums[0]) - sum(vote for vote, _ in (*up, *down))
+        return ExplainedNumber(answer, model.output, up, down, max_rules, line)
     order = np.argsort(-sums.astype(np.int64), kind="stable")  # on a tie the lower class comes first
     winner, runner_up = int(order[0]), int(order[1]) if len(order) > 1 else None
     labels = model.classes.tolist()

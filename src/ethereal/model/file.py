@@ -25,7 +25,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.deployment import Deployment
 from ethereal.model.needs import EVERY_ANSWER, FRAMED, PATCHES, Supports
-from ethereal.model.output import ClassesOrUnknown, NormalOrNot, Number
+from ethereal.model.output import ClassesOrUnknown, LinearNumber, NormalOrNot, Number
 from ethereal.model.patch import Patch
 from ethereal.model.seen import Seen
 from ethereal.normal import TENSORS, Normal
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 # 1 has no precision and compares in float64, 2 has no front end, 3 always answers after all clauses and does
 # not know its training rows, 4 has no numbers as answers, 5 does not know what is normal, 6 has
-# no patches. A file has the lowest version that holds its model.
-FORMAT_VERSION = 7
+# no patches, 7 has no linear parts of numbers. A file has the lowest version that holds its model.
+FORMAT_VERSION = 8
 MAX_FILE_BYTES = 2**30  # a model of 250 million includes, beyond which a file is something else
 MAX_HEADER_BYTES = 2**24  # names of 100,000 features, where JSON takes many times its size in memory
 MAX_ITEM_BYTES = 100  # of memory for an item of a list in the description, at most ten times the file in all
@@ -157,6 +157,8 @@ def _sealed(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> bytes:
 
 def _version_of(model: Model) -> int:
     """Return the lowest version that holds a model."""
+    if model.output.kind == "linear number":
+        return 8
     if model.patch is not None:
         return 7
     if model.normal is not None:
@@ -181,7 +183,7 @@ def from_file_bytes(data: bytes) -> Model:
         names, version = about["feature_names"], about["format_version"]
         # Files of version 3 have a front end, those of later versions may.
         answer: dict[str, Any] = (
-            {"output": Number(**about["number"])}
+            {"output": _number(about["number"], version)}
             if version > 4 and "number" in about
             else {"classes": read_labels(about["classes"])}
         )
@@ -224,6 +226,10 @@ def from_file_bytes(data: bytes) -> Model:
         raise ModelFileError(f"the model file has no {error}") from error
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError, SafetensorError) as error:
         raise ModelFileError(f"the model file is not valid: {error}") from error
+
+
+def _number(about: dict[str, Any], version: int) -> Number:
+    return LinearNumber(**about) if version > 7 and "linear" in about else Number(**about)
 
 
 def _booleanizer(about: dict[str, Any], tensors: dict[str, NDArray[Any]]) -> Fitted:

@@ -253,6 +253,15 @@ class Model:
         return self.clauses.n_classes
 
     @property
+    def is_constant(self) -> bool:
+        """Whether every row gets the same answer, because nothing votes.
+
+        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=1, output=Number(1.0)).is_constant
+        True
+        """
+        return self.n_clauses == 0 and self.output.kind not in ("normal", "linear number")
+
+    @property
     def n_includes(self) -> int:
         """Included literals over all clauses."""
         return len(self.literals)
@@ -739,7 +748,9 @@ class Model:
 
     def _check_sizes(self) -> None:
         if isinstance(self.output, Number):
-            checks.votes_of_number(self.clauses, bool(self.early))
+            checks.votes_of_number(self.clauses, self.output, bool(self.early))
+            if (line := self.output.line) is not None:
+                checks.line(line, self.fitted, self.front_end)
         else:
             self.clauses._check_shape(len(self.output.labels))
         n_booleans = self.clauses.n_row_booleans

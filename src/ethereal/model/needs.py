@@ -18,7 +18,8 @@ FRAMED = WINDOWS | {"frames"}  # and frames of them, for clauses over patches
 PATCHES: frozenset[str | None] = frozenset({None, "frames", "images"})  # of consumers of clauses over patches
 ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 ALL_ANSWERS = ANSWERS | {"number"}
-EVERY_ANSWER = ALL_ANSWERS | {"normal"}  # and of those that take a model which only tells what is normal
+AND_LINES = ALL_ANSWERS | {"linear number"}  # and of those that take a number with a linear part
+EVERY_ANSWER = AND_LINES | {"normal"}  # and of those that take a model which only tells what is normal
 # What a consumer takes so many of, what the model has, and the remedy.
 _PRUNE = "Train with literal_budget=, or prune the model."
 _BINS = "Use fewer bins, or the thermometer encoding."
@@ -35,6 +36,7 @@ _REMEDIES = {
     "frames": " Export it as C, or use a model of the frames alone.",
     "windows": " Export it as C, or use a model of the features alone.",
     "normal": " The model has no clauses. Export it as C, and ask model.explain_normal(x) why it answers.",
+    "linear number": " Export it as C, or train with linear=False.",
     "unknown": " Take the margin off with model.with_unknown(None), and set it again afterwards.",
 }
 
@@ -48,7 +50,7 @@ class Needs:
     """Facts of one model that consumers differ in. `Model.needs` computes them."""
 
     meaning: str  # of a clause: "and"
-    output: str  # "classes", "unknown", "number" or "normal"
+    output: str  # "classes", "unknown", "number", "linear number" or "normal"
     patch: str | None  # what clauses look for patterns in: None for rows as a whole, "frames" or "images"
     front_end: str | None  # what makes features of raw windows
     n_classes: int

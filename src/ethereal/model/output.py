@@ -11,7 +11,7 @@ are those of all clauses, so a few answers differ from the largest sum.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ethereal.base.checks import check_number
 from ethereal.model.calibration import softmax
+from ethereal.model.linear import Linear
 from ethereal.model.needs import NotSupported
 
 if TYPE_CHECKING:
@@ -130,11 +131,30 @@ class Number:
         >>> Number(scale=0.125, unit="kg").text(2.5)
         '2.5 kg'
         """
-        return f"{value:.{max(0, math.ceil(-math.log10(self.scale)))}f} {self.unit}".rstrip()
+        return f"{value:.{self.digits}f} {self.unit}".rstrip()
+
+    @property
+    def digits(self) -> int:
+        """Digits behind the point that are worth telling."""
+        return max(0, math.ceil(-math.log10(self._told)))
+
+    @property
+    def _told(self) -> float:
+        """What is about the least difference worth telling."""
+        return self.scale
 
     def as_dict(self) -> dict[str, Any]:
         """Return its parts, for JSON."""
         return dict(vars(self))
+
+    def without_line(self) -> Number:
+        """Return it without its linear part."""
+        return self
+
+    @property
+    def line(self) -> Linear | None:
+        """Its linear part, if there is one."""
+        return None
 
     @property
     def labels(self) -> NDArray[Any]:
@@ -149,6 +169,43 @@ class Number:
     def loss(self, sums: NDArray[Any], wanted: NDArray[Any], scale: float) -> NDArray[np.float32]:
         """Refuse, because this is the loss of classes."""
         raise NotSupported("The answer of this model is a number, and has no shares of classes.")
+
+
+@dataclass(frozen=True)
+class LinearNumber(Number):
+    """A number with a linear part, whose votes are added to those of the clauses."""
+
+    linear: Linear | None = None  # always given
+    kind: ClassVar[str] = "linear number"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.linear, Mapping):  # from a file
+            vars(self).update(linear=Linear(self.linear["step"], tuple(self.linear["slopes"])))
+        if not isinstance(self.linear, Linear):
+            raise TypeError(f"linear is {self.linear!r}. It must be an ethereal.model.linear.Linear.")
+        if not 0 <= self.linear.shift(self.scale) <= 30:
+            raise ValueError(
+                f"scale is {self.scale!r}. It must be 1 to 2**30 times linear.step, {self.linear.step!r}."
+            )
+
+    def without_line(self) -> Number:
+        """Return it without its linear part."""
+        return Number(**{name: value for name, value in vars(self).items() if name != "linear"})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return its parts, for JSON."""
+        return {**vars(self), "linear": self.line.as_dict()}
+
+    @property
+    def _told(self) -> float:
+        return max(self.scale, (self.half_width or 0.0) / 50)
+
+    @property
+    def line(self) -> Linear:
+        """Its linear part."""
+        assert self.linear is not None
+        return self.linear
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,16 +19,17 @@ from numpy.typing import NDArray
 from ethereal.features import categories
 from ethereal.features.feature_map import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
-from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, NotSupported, Supports
+from ethereal.model.needs import AND_LINES, FRAMED, PATCHES, NotSupported, Supports
 from ethereal.model.output import Number
 from ethereal.model.patch import clause_names
 
 if TYPE_CHECKING:
     from ethereal.model import Model
+    from ethereal.model.linear import Linear
 
-_IMPORTANCES = Supports("feature importances", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES)
+_IMPORTANCES = Supports("feature importances", front_ends=FRAMED, outputs=AND_LINES, patches=PATCHES)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
-SUPPORTS = Supports("rules", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
+SUPPORTS = Supports("rules", front_ends=FRAMED, outputs=AND_LINES, patches=PATCHES, early=True)
 _RULES = 5  # per class
 _CLASSES = 20
 _LETTERS = 200  # of a rule or a label
@@ -41,8 +42,12 @@ def feature_importances(model: Model) -> NDArray[np.float64]:
         return _channel_importances(model)
     clauses, n_features = model.clauses, model.n_features
     moved = np.zeros(n_features)
+    if (line := _line_of(model)) is not None:  # two values at random differ by a third of the range
+        for slope in line.slopes:
+            most = abs(slope.weight) * (slope.high - slope.low)
+            moved[slope.feature] = most / 2 ** line.shift(model.output.scale) / 3  # type: ignore[union-attr]
     if not len(clauses.literals):
-        return moved
+        return moved / (moved.sum() or 1.0)
     pair_of_literal = clauses.clause * n_features + model.feature_map.feature[clauses.boolean]
     order = np.argsort(pair_of_literal, kind="stable")
     pairs, starts = np.unique(pair_of_literal[order], return_index=True)  # (clause, feature), ascending
@@ -54,6 +59,21 @@ def feature_importances(model: Model) -> NDArray[np.float64]:
     np.add.at(moved, feature, flips * decisive[clause])
     total = moved.sum()
     return moved / total if total > 0 else moved
+
+
+def _line_of(model: Model) -> Linear | None:
+    return model.output.line if isinstance(model.output, Number) else None
+
+
+def slopes_in_words(model: Model) -> list[str]:
+    """Return what a linear part adds, a text for each feature."""
+    line, texts = _line_of(model), []
+    for slope in () if line is None else line.slopes:
+        per = slope.weight * 2.0**-slope.exponent * line.step / model.output.scale  # type: ignore[union-attr]
+        low, high = slope.range
+        name = model.input_names[slope.feature]
+        texts.append(f"{amount(model, per)} for each 1 of {name}, from {low:.4g} to {high:.4g}")
+    return texts
 
 
 def _channel_importances(model: Model) -> NDArray[np.float64]:
@@ -187,6 +207,7 @@ def describe(model: Model, max_rules: int | None = None, label: Any = None) -> s
             lines.append(f"{name}: {output.text(output.offset)}, and {size}")
         else:
             lines.append(f"class {name!r}: {size}")
+        lines += [f"  {text}" for text in slopes_in_words(model)]
         shown = rules if max_rules is None else rules[:max_rules]
         lines += [f"  {amount(model, vote)} IF {rule.text}" for vote, rule in shown]
         if len(shown) < len(rules):
@@ -194,7 +215,7 @@ def describe(model: Model, max_rules: int | None = None, label: Any = None) -> s
     return "\n".join(lines)
 
 
-def amount(model: Model, vote: int) -> str:
+def amount(model: Model, vote: float) -> str:
     """Return a vote in words: what it adds to a number in its unit, or votes for a class."""
     return model.output.amount(vote) if isinstance(model.output, Number) else f"{vote:+d}"
 

@@ -54,7 +54,38 @@ Ridge::Ridge(const uint8_t* outputs, size_t n_rows, size_t n_clauses, const doub
             double* const row = matrix_.data() + places_[a] * n_;
             for (size_t b = a; b < offsets_[i + 1]; ++b) row[places_[b]] += weights_[i];
         }
-    for (size_t j = 0; j < n_; ++j) means_[j] = matrix_[j * n_ + j] / weight_;
+    std::vector<double> totals(n_);
+    for (size_t j = 0; j < n_; ++j) totals[j] = matrix_[j * n_ + j];
+    take_means(totals);
+}
+
+Ridge::Ridge(const double* numbers, size_t n_rows, size_t n_columns, const double* weights)
+    : n_rows_(n_rows),
+      n_(n_columns),
+      numbers_(numbers, numbers + n_rows * n_columns),
+      offsets_(n_rows + 1),
+      weights_(weights, weights + n_rows),
+      weight_(0),
+      means_(n_columns),
+      matrix_(n_columns * n_columns),
+      wanted_(n_columns),
+      turned_(n_columns) {
+    std::vector<double> totals(n_);
+    for (size_t i = 0; i < n_rows; ++i) {
+        const double* const row = numbers + i * n_;
+        for (size_t j = 0; j < n_; ++j) {
+            places_.push_back(uint32_t(j));
+            totals[j] += weights_[i] * row[j];
+            for (size_t k = j; k < n_; ++k) matrix_[j * n_ + k] += weights_[i] * row[j] * row[k];
+        }
+        offsets_[i + 1] = places_.size();
+        weight_ += weights_[i];
+    }
+    take_means(totals);
+}
+
+void Ridge::take_means(const std::vector<double>& totals) {
+    for (size_t j = 0; j < n_; ++j) means_[j] = totals[j] / weight_;
     for (size_t j = 0; j < n_; ++j)
         for (size_t k = j; k < n_; ++k) {
             const double centred = matrix_[j * n_ + k] - weight_ * means_[j] * means_[k];
@@ -103,7 +134,8 @@ void Ridge::aim(const double* targets) {
     for (size_t i = 0; i < n_rows_; ++i) {
         const double above = targets[i] - mean_;
         squares_ += weights_[i] * above * above;
-        for (size_t a = offsets_[i]; a < offsets_[i + 1]; ++a) wanted_[places_[a]] += weights_[i] * above;
+        for (size_t a = offsets_[i]; a < offsets_[i + 1]; ++a)
+            wanted_[places_[a]] += weights_[i] * above * (numbers_.empty() ? 1.0 : numbers_[a]);
     }
     turned_ = wanted_;
     for (size_t k = 0; k + 1 < n_; ++k) {

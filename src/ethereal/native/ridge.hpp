@@ -17,6 +17,8 @@ class Ridge {
 public:
     // outputs: rows x clauses, 0 or 1. weights: one per row, with a positive sum.
     Ridge(const uint8_t* outputs, size_t n_rows, size_t n_clauses, const double* weights);
+    // The same for finite numbers in place of outputs.
+    Ridge(const double* numbers, size_t n_rows, size_t n_columns, const double* weights);
 
     struct Fit {
         double squares;  // weighted sum of the squared residuals
@@ -32,11 +34,13 @@ public:
     size_t n_clauses() const { return n_; }
 
 private:
+    void take_means(const std::vector<double>& totals);
     void make_tridiagonal();
     std::vector<double> solved(double strength) const;
 
     size_t n_rows_, n_;
     std::vector<uint32_t> places_;  // of each row the clauses that fire
+    std::vector<double> numbers_;    // at these places, empty where all are 1
     std::vector<size_t> offsets_;
     std::vector<double> weights_;
     double weight_;                           // of all rows

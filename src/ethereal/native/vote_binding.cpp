@@ -23,6 +23,7 @@ using ethereal::VoteFitting;
 using Outputs = nb::ndarray<const bool, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Signs = nb::ndarray<const int8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Numbers = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 void init(VoteFitting* self, const Outputs& outputs, const Labels& labels, const Weights& weights,
@@ -51,9 +52,10 @@ void fit(VoteFitting& self, double strength, size_t iterations) {
     if (was_interrupted) throw nb::python_error();
 }
 
-void init_ridge(Ridge* self, const Outputs& outputs, const Weights& weights) {
-    const size_t n = outputs.shape(0);
-    if (weights.shape(0) != n || outputs.shape(1) >= (uint64_t(1) << 16))
+template <typename Given>
+void check_ridge(const Given& given, const Weights& weights) {
+    const size_t n = given.shape(0);
+    if (weights.shape(0) != n || given.shape(1) >= (uint64_t(1) << 16))
         throw std::invalid_argument("Ridge: one weight for each row, and fewer than 65536 clauses");
     double total = 0;
     for (size_t i = 0; i < n; ++i) {
@@ -62,8 +64,19 @@ void init_ridge(Ridge* self, const Outputs& outputs, const Weights& weights) {
     }
     if (!(total > 0) || std::isinf(total))
         throw std::invalid_argument("Ridge: the weights have no finite sum");
+}
+
+void init_ridge(Ridge* self, const Outputs& outputs, const Weights& weights) {
+    check_ridge(outputs, weights);
+    const size_t n = outputs.shape(0), m = outputs.shape(1);
     const nb::gil_scoped_release release;
-    new (self) Ridge(reinterpret_cast<const uint8_t*>(outputs.data()), n, outputs.shape(1), weights.data());
+    new (self) Ridge(reinterpret_cast<const uint8_t*>(outputs.data()), n, m, weights.data());
+}
+
+void init_ridge_of_numbers(Ridge* self, const Numbers& numbers, const Weights& weights) {
+    check_ridge(numbers, weights);
+    const nb::gil_scoped_release release;
+    new (self) Ridge(numbers.data(), numbers.shape(0), numbers.shape(1), weights.data());
 }
 
 void check_strength(double strength) {
@@ -99,6 +112,7 @@ void bind_votes(nb::module_& m) {
             nb::lock_self(), "The votes, flattened from clauses x classes.");
     nb::class_<Ridge>(m, "Ridge", "Ridge regression on the outputs of clauses.")
         .def("__init__", &init_ridge, "outputs"_a, "weights"_a)
+        .def("__init__", &init_ridge_of_numbers, "numbers"_a, "weights"_a)
         .def("aim", &aim, "targets"_a, nb::lock_self(), "Take a target for each row. It comes first.")
         .def(
             "fit",

@@ -79,10 +79,6 @@ def check(settings: Settings, training: TrainingOptions) -> None:
     settings.unknown.refuse_numbers()
     if settings.extent.paper:
         raise ValueError("paper= is for classes, but the label is a number. Leave it out.")
-    if settings.extent.learner == "trees":
-        raise ValueError(
-            "learner is 'trees', but models of numbers come from machines. Give learner='machine'."
-        )
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
@@ -113,6 +109,7 @@ def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Prune
     """Prune the machine to its knee or to the bounds, with machines that learned from a part of the rows."""
     begin, seed = time.perf_counter(), plan.training.seed
     X, y, groups = rows.X_train, rows.y_train, rows.groups_train
+    ways = [way for way in plan.ways if way.teacher != "unseen"]  # which knows shares of classes
 
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
         some = chosen_rows(np.zeros(len(y)), MOST_ROWS_OF_SPLIT, seed)
@@ -120,7 +117,8 @@ def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Prune
 
     with progress("prune", 1.0, quiet=plan.quiet) as show:
         chosen = for_board(
-            train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, n_jobs=plan.training.jobs,
+            train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=ways,
+            n_jobs=plan.training.jobs,
             progress=lambda done, total: show(done / total, f"step {done} of {total}"),
         )  # fmt: skip
     model = chosen.model.simplify().drop_unused_kernels()

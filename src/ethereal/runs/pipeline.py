@@ -265,7 +265,7 @@ def _calibrate(
 
 def _spread(curve: tuple[PrunedModel, ...]) -> list[PrunedModel]:
     """Return a few models of a curve, evenly by the logarithm of their bytes, without empty ones."""
-    voting = [point for point in curve if point.model.n_clauses]
+    voting = [point for point in curve if not point.model.is_constant]
     marks = np.log([point.estimate.bytes for point in voting])
     wanted = np.linspace(marks.min(), marks.max(), _CURVE_POINTS)
     return [voting[i] for i in sorted({int(np.abs(marks - mark).argmin()) for mark in wanted})]

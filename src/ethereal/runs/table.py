@@ -105,6 +105,10 @@ def numbers_table(run: Run) -> Table:
         ("R2", *(f"{one.accuracy:.3f}" for one, _ in each)),
         ("mean error", *(_error_text(one, number) for one, _ in each)),
     ]
+    intervals = [one.errors and one.errors.interval for one, _ in each]
+    if any(intervals):
+        ends = ("" if both is None else f"{both[0]:.3g}, {both[1]:.3g}" for both in intervals)
+        rows.append(("  between", *ends))
     if pruned.errors is not None and pruned.errors.half_width is not None:
         rows.append(("90 % within", f"± {number.text(pruned.errors.half_width)}", *("" for _ in each[1:])))
     if "model" in measured:
@@ -115,24 +119,22 @@ def numbers_table(run: Run) -> Table:
 
 def _error_text(one: Scores, number: Number) -> str:
     assert one.errors is not None
-    mean, interval = one.errors.mean, one.errors.interval
-    text = f"{mean:.3g} {number.unit}".rstrip()
-    return text if interval is None else f"{text} ({interval[0]:.3g} to {interval[1]:.3g})"
+    return f"{one.errors.mean:.3g} {number.unit}".rstrip()
 
 
 def _notes_of_numbers(run: Run) -> list[str]:
     errors, board, rows_are = run.pruned.errors, run.board, run.facts.rows_are
     assert errors is not None
-    notes = []
+    notes = origin_notes(run.pruned)
     if errors.inside is not None:
         notes.append(
             f"The interval around an answer holds {_percent(errors.inside)} of the test {rows_are}. It was "
             "chosen to hold 90 %."
         )
-    brackets = "" if errors.interval is None else " In brackets is the 95 % confidence interval of the mean."
+    between = "" if errors.interval is None else " It is between these two values with 95 % confidence."
     notes.append(
         f"R2 is the share of the variance that is explained, on {run.pruned.rows:,} test {rows_are} "
-        f"({run.facts.how}). The mean error is the mean absolute error.{brackets}"
+        f"({run.facts.how}). The mean error is the mean absolute error.{between}"
     )
     notes += _board_notes(board)
     if isinstance(run.forest, Forest):
@@ -197,12 +199,13 @@ def origin_notes(pruned: Pruned) -> list[str]:
     """Return where the model comes from, and what other sources would have given, a line each."""
     if not pruned.others:
         return []
-    held_out = f"{_percent(pruned.expected)} on {pruned.held_out:,} held-out rows"
+    score = _percent if pruned.errors is None else "R2 {:.3f}".format
+    held_out = f"{score(pruned.expected)} on {pruned.held_out:,} held-out rows"
     notes = [f"The model comes from {pruned.origin}: {held_out}."]
     for one in pruned.others:
         took = f"{bytes_text(one.flash_bytes)} and {one.instructions:,.0f} instructions"
         took = took if one.luts is None else f"{one.luts:,} lookup tables"
-        notes.append(f"Instead, {one.name}: {_percent(one.accuracy)} there, in about {took}.")
+        notes.append(f"Instead, {one.name}: {score(one.accuracy)} there, in about {took}.")
     return notes
 
 

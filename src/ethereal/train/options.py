@@ -23,6 +23,7 @@ _OF_NUMBERS = (
     "bins",
     "booleans",
     "seed",
+    "linear",
     "jobs",
     "missing",
     "shorten",
@@ -49,6 +50,7 @@ class TrainingOptions:
     booleans: str = option("thermometer", "thermometer or onehot.")
     validation: float = option(0.1, "Share of the training rows that chooses votes and epoch.")
     tolerance: float = option(0.0, "Accuracy given away for a smaller model, 0.005: half a point.")
+    linear: bool = option(False, "Add a straight line to a number, where held-out rows like it.", "--linear")
     balanced: bool = option(False, "Visit rare classes as often as frequent ones.", "--balanced")
     seed: int = option(0, "The same seed gives the same model.")
     jobs: int = option(-1, "Threads, -1 for one per core.")
@@ -96,6 +98,7 @@ class TrainingOptions:
         return EtherealRegressor(
             **{name: value for name, value in wanted.items() if value is not None},  # type: ignore[arg-type]
             s=self.s,
+            linear=self.linear,
             booleanizer=None if bins == 0 else Booleanizer(bins, encoding, missing=self.missing),
             n_jobs=self.jobs,
             random_state=self.seed,
@@ -107,6 +110,10 @@ class TrainingOptions:
         from ethereal.train.classifier import EtherealClassifier
         from ethereal.train.machine import Machine
 
+        if self.linear:
+            raise ValueError(
+                "linear= is for numbers, but the label is a class. Leave it out, or give task=number."
+            )
         for name, known in (("booleans", ("thermometer", "onehot")), ("init", ("middle", "random"))):
             if getattr(self, name) not in known:
                 raise ValueError(f"{name} is {getattr(self, name)!r}. It must be {' or '.join(known)}.")

@@ -16,7 +16,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ethereal.base.checks import check_integer
 from ethereal.base.splits import quantile_codes
 from ethereal.compress import shorten_on
-from ethereal.compress.least_squares import Votes, clause_signs, fit_votes, literal_signs, outputs_of
+from ethereal.compress.least_squares import (
+    LEAST_SHIFT,
+    Votes,
+    clause_signs,
+    fit_line,
+    fit_votes,
+    literal_signs,
+    outputs_of,
+)
 from ethereal.compress.task import conformal
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import THRESHOLD, FeatureMap
@@ -24,12 +32,14 @@ from ethereal.features.packing import pack
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model import Model, Number
 from ethereal.model.clauses import Clauses
+from ethereal.model.linear import Linear
 from ethereal.train.classifier import EtherealClassifier
 from ethereal.train.data import TrainingData, check_booleans, fit_booleanizer, numbers_of, tunable
 
 _LEAST_ROWS = 5
 _FOLDS, _FEW_ROWS = 5, 1000  # up to so many rows each is held out once, else a fold is
 _EPOCHS, _S = 25, 5.0
+_MOST_SLOPES = 1000  # of a linear part
 _LARGEST = 2.0**120  # of a label. Models answer in float32.
 _FINEST = 1e3  # steps of float32 that the labels' spread must have
 
@@ -48,6 +58,9 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         Bins of the label that clauses are learned from, 2 or more.
     n_clauses
         Clauses per bin.
+    linear
+        Whether to add a straight line of the features where held-out rows say that it helps. Spectra and
+        other smooth labels want it. Beyond the values of training it stays what it was at their edge.
     monotonic
         Features with which the number may only rise (+1) or only fall (-1), by name or column, such as
         `{"load": +1}`. `ethereal.prune` keeps this.
@@ -97,6 +110,7 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         n_bins: int = 8,
         n_clauses: int = 100,
         *,
+        linear: bool = False,
         monotonic: Mapping[Any, int] | None = None,
         epochs: int = _EPOCHS,
         s: float = _S,
@@ -106,7 +120,7 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
-        self.n_bins, self.n_clauses, self.monotonic = n_bins, n_clauses, monotonic
+        self.n_bins, self.n_clauses, self.linear, self.monotonic = n_bins, n_clauses, linear, monotonic
         self.epochs, self.s = epochs, s
         self.booleanizer, self.front_end, self.unit = booleanizer, front_end, unit
         self.n_jobs, self.random_state = n_jobs, random_state
@@ -152,12 +166,18 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         booleans = array == 1 if self.booleanizer_ is None else self.booleanizer_.transform(array)
         rng = check_random_state(self.random_state)
         seed = int(rng.randint(2**31))
-        rows = _Rows(booleans, labels, weights)
         described = self._described(packed, seed)
-        signs = literal_signs(described, self._directions(described.feature_map))
-        half_width = self._half_width(rows, signs, seed)
-        clauses, votes = self._learned(rows, signs, seed)
-        self.model_ = votes.of(described, clauses).with_number(half_width=half_width)
+        directions = self._directions(described.feature_map)
+        signs = literal_signs(described, directions)
+        rows = _Rows(booleans, labels, weights, self._columns(array, described.feature_map))
+        errors = {
+            wanted: self._errors(rows, signs, directions, seed, wanted) for wanted in {False, self.linear}
+        }
+        wanted = min(errors, key=lambda one: (float((errors[one] ** 2).mean()), one))
+        learned = self._learned(rows, signs, directions, seed, wanted)
+        half_width = conformal(errors[wanted]) if len(errors[wanted]) else float(np.ptp(labels))
+        self.model_ = learned.votes.of(described, learned.clauses, learned.line)
+        self.model_ = self.model_.with_number(half_width=half_width)
         return self
 
     def predict(self, X: ArrayLike) -> NDArray[np.float32]:
@@ -193,6 +213,13 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         ValueError: n_bins is 1. It must be an integer from 2 to 256.
         """
         check_integer("n_bins", self.n_bins, 2, 256)
+        if not isinstance(self.linear, (bool, np.bool_)):
+            raise TypeError(f"linear is {self.linear!r}. It must be True or False.")
+        if self.linear and (self.front_end is not None or self.booleanizer is None):
+            raise ValueError(
+                "linear is True, but a linear part reads columns of numbers. Leave out front_end= or "
+                "booleanizer=None, or linear=."
+            )
         if not isinstance(self.unit, str) or not self.unit.isprintable():
             raise TypeError(f"unit is {self.unit!r}. It must be a text in one line.")
         if self.monotonic is not None and not isinstance(self.monotonic, Mapping):
@@ -272,36 +299,80 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             ways[int(column)] = int(direction)
         return ways
 
-    def _learned(self, rows: _Rows, signs: NDArray[np.int8], seed: int) -> tuple[Clauses, Votes]:
-        """Return clauses that were learned from bins of the labels, and their votes for the number."""
-        codes = quantile_codes(rows.labels, self.n_bins)
+    def _columns(self, array: NDArray[Any], of: FeatureMap) -> _Columns | None:
+        """Return the values of features that may have a slope."""
+        if not self.linear:
+            return None
+        plain = [f for f in range(of.n_features) if f not in of.categories]
+        if len(plain) > _MOST_SLOPES:
+            raise ValueError(
+                f"linear is True, but there are {len(plain)} columns of numbers. It takes up to "
+                f"{_MOST_SLOPES}."
+            )
+        return _Columns(array, plain)
+
+    def _learned(self, rows: _Rows, signs: NDArray[np.int8], directions: Mapping[int, int], seed: int,
+                 linear: bool) -> _Learned:  # fmt: skip
+        """Return clauses that were learned from bins of the labels, and their votes for the number.
+
+        With a linear part they learn what it leaves.
+        """
+        labels, line, least = rows.labels, None, 0.0
+        if linear and rows.columns is not None:
+            X, plain = rows.columns
+            line = fit_line(X, labels, plain, weights=rows.weights, directions=directions)
+        if line is not None and rows.columns is not None:
+            labels = labels - line.step * line.fine(rows.columns.X)
+            least = line.step * 2.0**LEAST_SHIFT
+        codes = quantile_codes(labels, self.n_bins)
         if len(np.unique(codes)) < 2:  # one value has nearly all rows
-            codes = (rows.labels > rows.labels.min()).astype(np.int64)
+            codes = (labels > labels.min()).astype(np.int64)
+        if len(np.unique(codes)) < 2:  # the line leaves nothing
+            none = Clauses([], [0], np.zeros((0, 1), np.int32), rows.booleans.shape[1])
+            return _Learned(none, Votes(none.weights, least, float(labels[0])), line)
         machine = self._machine(seed).fit(rows.booleans, codes, sample_weight=rows.weights)
         clauses = shorten_on(machine.plain_model_, rows.booleans).clauses
         pool = clauses.voting(np.ones((len(clauses), 1), np.int32))
         of_clauses, may_vote = clause_signs(pool, signs)
         pool, of_clauses = pool.take(np.flatnonzero(may_vote)), of_clauses[may_vote]
-        votes = fit_votes(
-            outputs_of(pool, rows.booleans), rows.labels, weights=rows.weights, signs=of_clauses
-        )
-        return pool, votes
+        outputs = outputs_of(pool, rows.booleans)
+        votes = fit_votes(outputs, labels, weights=rows.weights, signs=of_clauses, least=least)
+        return _Learned(pool, votes, line)
 
-    def _half_width(self, rows: _Rows, signs: NDArray[np.int8], seed: int) -> float:
-        """Return half the width of an interval, from rows that a machine did not learn from."""
+    def _errors(self, rows: _Rows, signs: NDArray[np.int8], directions: Mapping[int, int], seed: int,
+                linear: bool) -> NDArray[np.float64]:  # fmt: skip
+        """Return the absolute errors on rows that a machine did not learn from."""
         order = np.random.default_rng(seed).permutation(len(rows.labels))
         folds = [order[k::_FOLDS] for k in range(_FOLDS)]
-        errors = []
+        errors = [np.zeros(0)]
         for held_out in folds if len(order) <= _FEW_ROWS else folds[:1]:
             rest = np.setdiff1d(order, held_out)
             learned, others = rows.take(rest), rows.take(held_out)
             if np.ptp(learned.counted) == 0 or len(others.counted) == 0:
                 continue
-            clauses, votes = self._learned(learned, signs, seed)
+            clauses, votes, line = self._learned(learned, signs, directions, seed, linear)
             sums = outputs_of(clauses, others.booleans).astype(np.float64) @ votes.weights[:, 0]
-            error = np.abs(others.labels - votes.offset - votes.scale * sums)
+            answers = votes.offset + votes.scale * sums
+            if line is not None and others.columns is not None:
+                answers += line.step * line.fine(others.columns.X)
+            error = np.abs(others.labels - answers)
             errors.append(error if others.weights is None else error[others.weights > 0])
-        return conformal(np.concatenate(errors)) if errors else float(np.ptp(rows.labels))
+        return np.concatenate(errors)
+
+
+class _Columns(NamedTuple):
+    """Values of features, and which of them may have a slope."""
+
+    X: NDArray[Any]  # rows x features
+    plain: list[int]
+
+
+class _Learned(NamedTuple):
+    """What a machine learned."""
+
+    clauses: Clauses
+    votes: Votes
+    line: Linear | None
 
 
 class _Rows(NamedTuple):
@@ -310,6 +381,7 @@ class _Rows(NamedTuple):
     booleans: NDArray[np.bool_]
     labels: NDArray[np.float64]
     weights: NDArray[np.float64] | None
+    columns: _Columns | None = None
 
     @property
     def counted(self) -> NDArray[np.float64]:
@@ -317,9 +389,9 @@ class _Rows(NamedTuple):
         return self.labels if self.weights is None else self.labels[self.weights > 0]
 
     def take(self, rows: NDArray[np.intp]) -> _Rows:
-        return _Rows(
-            self.booleans[rows], self.labels[rows], None if self.weights is None else self.weights[rows]
-        )
+        weights = None if self.weights is None else self.weights[rows]
+        columns = None if self.columns is None else self.columns._replace(X=self.columns.X[rows])
+        return _Rows(self.booleans[rows], self.labels[rows], weights, columns)
 
 
 def numbers_in(y: Any) -> Any:

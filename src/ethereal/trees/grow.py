@@ -1,4 +1,4 @@
-"""Our own boosted trees: few, small, with a vote for every class in each leaf.
+"""Our own boosted trees: few, small, with a vote for every class in each leaf, or one for a number.
 
 A leaf is an AND of comparisons with votes, which is a clause. So such trees are a `Model`, and they can be
 pruned as clauses or kept as the trees that they are. They are grown on the codes of the features: how many
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.compress.least_squares import step_of
 from ethereal.features.booleanizer import Booleanizer
 from ethereal.features.feature_map import MISSING, FeatureMap
 from ethereal.features.packing import evenly
-from ethereal.model import Model
+from ethereal.model import Model, Number
 from ethereal.model.calibration import softmax
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of, input_matrix
@@ -54,22 +55,24 @@ class Shape:
 def boosted(rows: NDArray[Any], wanted: Floats, shape: Shape, seed: int) -> list[tuple[Tree, Floats]]:
     """Return trees, each with the values of its nodes, nodes x classes, which add up to logits.
 
-    `wanted` has the shares of the classes, rows x classes, which are the labels or somebody's answers. The
-    same seed gives the same trees, to the bit.
+    `wanted` has the shares of the classes, rows x classes, which are the labels or somebody's answers. With
+    one column it has numbers around 0, and the values add up to them. The same seed gives the same trees, to
+    the bit.
     """
     from sklearn.tree import DecisionTreeRegressor
 
     grown, sums = list[tuple[Tree, Floats]](), np.zeros_like(wanted)
     limits = {"max_depth": shape.depth, "max_leaf_nodes": shape.leaves, "max_features": shape.columns}
+    are_numbers = wanted.shape[1] == 1
     for i in range(shape.trees):
-        shares = softmax(sums)
+        shares = sums if are_numbers else softmax(sums)
         tree = DecisionTreeRegressor(min_samples_leaf=LEAST_IN_LEAF, random_state=seed + i, **limits)
         leaf = tree.fit(rows, wanted - shares).apply(rows)
         if tree.tree_.node_count == 1:  # nothing is left to learn
             break
         steps, curves = (np.zeros((tree.tree_.node_count, wanted.shape[1])) for _ in range(2))
         np.add.at(steps, leaf, wanted - shares)
-        np.add.at(curves, leaf, shares * (1 - shares))
+        np.add.at(curves, leaf, 1.0 if are_numbers else shares * (1 - shares))
         values = shape.rate * steps / (curves + 1.0)  # a step of Newton's method, shrunk where rows are few
         sums += values[leaf]
         grown.append((tree.tree_, values))
@@ -102,7 +105,7 @@ class Ground:
         feature_map = booleanizer.feature_map_.with_categories(model.feature_map.categories)
         fine = Booleanizer.from_feature_map(feature_map, model.feature_names)
         blank = Model(
-            [], [0], empty.weights, n_booleans=feature_map.n_booleans, classes=model.classes,
+            [], [0], empty.weights, n_booleans=feature_map.n_booleans, **_answers(model),
             booleanizer=fine, front_end=model.front_end, feature_names=model.feature_names,
             provenance={"source": "trees"},
         )  # fmt: skip
@@ -121,9 +124,29 @@ class Ground:
 
     def grow(self, codes: Codes, y: NDArray[Any], shape: Shape, seed: int) -> Grown:
         """Grow trees that answer the labels."""
-        classes, some = np.unique(y), evenly(len(y), _MOST_ROWS)
+        some, shape = evenly(len(y), _MOST_ROWS), shape.for_columns(codes.shape[1])
+        if self.model.is_number:
+            wanted, offset, spread = standardised(y[some])
+            answers = {"output": replace(self.model.output, offset=offset)}  # type: ignore[type-var]
+            return Grown(self, answers, boosted(codes[some], wanted, shape, seed), spread)
+        classes = np.unique(y)
         wanted = (y[some, None] == classes).astype(np.float64)
-        return Grown(self, classes, boosted(codes[some], wanted, shape.for_columns(codes.shape[1]), seed))
+        return Grown(self, {"classes": classes}, boosted(codes[some], wanted, shape, seed))
+
+
+def standardised(y: NDArray[Any]) -> tuple[Floats, float, float]:
+    """Return numbers as trees learn them, rows x 1, with the mean and the spread that were taken out."""
+    mean, spread = float(np.mean(y)), float(np.std(y)) or 1.0
+    return ((y - mean) / spread)[:, None], mean, spread
+
+
+def _answers(model: Model) -> dict[str, Any]:
+    """Return what a model answers, as a keyword of `Model`."""
+    return (
+        {"output": model.output.without_line()}
+        if isinstance(model.output, Number)
+        else {"classes": model.classes}
+    )
 
 
 def _packed(booleans: NDArray[np.bool_]) -> NDArray[np.uint8]:
@@ -146,18 +169,26 @@ class Grown:
     """Boosted trees. The first of them are a smaller model."""
 
     ground: Ground
-    classes: NDArray[Any]
+    answers: dict[str, Any]  # what a `Model` is given as classes or output
     trees: list[tuple[Tree, Floats]]
+    spread: float = 1.0  # of numbers, which the values of trees are shares of
 
     def model(self, n_trees: int | None = None) -> Model:
         """Return the first trees as a model, with a clause for each leaf."""
-        blank, two = self.ground.model, len(self.classes) == 2
-        # One sum decides between two classes.
-        whole = [(tree, (v[:, 1:] - v[:, :1]) * [[0, 1]] if two else v) for tree, v in self.trees]
-        factor = votes_per_logit(whole) if whole else 1.0
+        blank, columns, answers = self.ground.model, self.ground.model.n_classes, self.answers
+        whole = self.trees
+        if not blank.is_number and (columns := len(answers["classes"])) == 2:  # one sum decides between two
+            whole = [(tree, (v[:, 1:] - v[:, :1]) * [[0, 1]]) for tree, v in whole]
+        if blank.is_number:
+            largest = self.spread * max((float(np.abs(values).max()) for _, values in whole), default=0.0)
+            scale = step_of(largest)
+            answers, factor = {"output": replace(answers["output"], scale=scale)}, self.spread / scale
+        else:
+            factor = votes_per_logit(whole) if whole else 1.0
+            answers = {**answers, "temperature": factor}
         paths = [(p, values[leaf]) for tree, values in whole[:n_trees] for leaf, p in self._leaves(tree)]
         literals = [path for path, _ in paths]
-        votes = np.array([value for _, value in paths]).reshape(-1, len(self.classes))
+        votes = np.array([value for _, value in paths]).reshape(-1, columns)
         clauses = Clauses(
             np.concatenate([np.zeros(0, np.int32), *literals]).astype(np.int32),
             np.cumsum([0, *map(len, literals)]),
@@ -168,7 +199,7 @@ class Grown:
             name: getattr(blank, name)
             for name in ("front_end", "feature_names", "provenance", "boolean_rates", "typical_rows")
         }
-        return Model.of(clauses, classes=self.classes, booleanizer=blank.fitted, temperature=factor, **parts)
+        return Model.of(clauses, booleanizer=blank.fitted, **answers, **parts)
 
     def _leaves(self, tree: Tree) -> list[tuple[int, list[int]]]:
         """Return each leaf with the literals on its path."""

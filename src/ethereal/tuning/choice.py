@@ -288,8 +288,10 @@ class Choice:
         return [i for i in left if not self._outgrows(i, limit)]
 
     def _voting(self) -> list[int]:
-        """Return the points with clauses, or all if there are none."""
-        return [i for i, p in enumerate(self._curve) if p.model.n_clauses] or list(range(len(self._curve)))
+        """Return the points whose answers differ, or all if there are none."""
+        return [i for i, p in enumerate(self._curve) if not p.model.is_constant] or list(
+            range(len(self._curve))
+        )
 
     def _wanted(self, left: list[int]) -> int:
         """Return the cheapest point, by estimate, of those that are as good as the best of `left`."""
@@ -371,7 +373,9 @@ def within(curve: Sequence[PrunedModel], budget: Budget, measure: Measure | None
         chosen = choice.make()
     except BudgetError as error:
         return error.nearest
-    smaller = [p for p in choice.curve if p.estimate.bytes < chosen.estimate.bytes and p.model.n_clauses]
+    smaller = [
+        p for p in choice.curve if p.estimate.bytes < chosen.estimate.bytes and not p.model.is_constant
+    ]
     if give_away > 0 and smaller:
         good = as_good_as_the_best([chosen, *smaller], lambda p: budget.cost(p.estimate), give_away)
         point = min(good, key=lambda p: (p.estimate.bytes, -p.accuracy))
@@ -399,7 +403,7 @@ def neighbours(curve: Sequence[PrunedModel], chosen: PrunedModel) -> dict[str, N
     really is better.
     """
     beside, size = dict[str, Neighbour](), chosen.estimate.bytes
-    smaller = [p for p in curve if p.model.n_clauses and p.estimate.bytes * _APART <= size]
+    smaller = [p for p in curve if not p.model.is_constant and p.estimate.bytes * _APART <= size]
     larger = [p for p in curve if p.estimate.bytes >= _APART * size]
     next_smaller = max(smaller, key=lambda p: p.estimate.bytes, default=None)
     next_larger = min(larger, key=lambda p: p.estimate.bytes, default=None)

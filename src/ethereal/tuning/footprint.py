@@ -131,7 +131,7 @@ def priced(layout: str = "auto") -> Callable[[Model], Iterator[Footprint]]:
     options = ExportOptions.of("priced", {"layout": layout})
 
     def measure(model: Model) -> Iterator[Footprint]:
-        if not model.simplify().n_clauses:
+        if model.simplify().is_constant:
             return
         with suppress(NotSupported):
             for program, _ in programs(model, options):
@@ -173,7 +173,7 @@ def on_device(X: ArrayLike, target: str = "cortex-m7", *,
     rows = rows[evenly(len(rows), MOST_ROWS)]
 
     def measure(model: Model) -> Iterator[Footprint]:
-        if not model.simplify().n_clauses:
+        if model.simplify().is_constant:
             return
         for program, is_last in programs(model, ExportOptions()):
             if is_last or may_fit(program, flash):

@@ -294,7 +294,7 @@ def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], M
             model = learn(some, rest) if learns else None
             step()
             if model is None:
-                known = np.isin(rest[1], np.unique(some[1]))
+                known = np.isin(rest[1], np.unique(some[1])) | sources.are_of_numbers
             else:  # a class may be in the held-out groups alone
                 known = task_of(model).known(model, rest[1])
             seen = rest[0][known], rest[1][known]
@@ -503,7 +503,7 @@ def as_exported(curve: Sequence[PrunedModel]) -> Measure:
     which is written.
     """
     prices, estimates = priced(), {id(point.model): point.estimate for point in curve}
-    written = [p for p in curve if p.model.n_clauses and p.estimate.bytes <= _LARGE]
+    written = [p for p in curve if not p.model.is_constant and p.estimate.bytes <= _LARGE]
 
     @functools.cache
     def times() -> float:

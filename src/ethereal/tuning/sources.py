@@ -110,6 +110,11 @@ class Sources:
         needed = any(way.source == "trees" or way.teacher == "unseen" for way in ways)
         return Sources(tuple(ways), Ground.like(model, X) if needed else None, groups, prices)
 
+    @property
+    def are_of_numbers(self) -> bool:
+        """Whether trees learn numbers."""
+        return self.ground is not None and self.ground.model.is_number
+
     def without(self, held_out: Rows) -> Sources:
         """Return the sources for the other rows."""
         return self if self.groups is None else replace(self, groups=np.delete(self.groups, held_out))
@@ -127,10 +132,10 @@ class Pupil:
             return
         if ground is None:
             raise ValueError(f"ground is missing, which {more[0]} needs.")
-        classes, targets = np.unique(y, return_inverse=True)
         codes = beside.run(ground.codes, X)
 
         def shares() -> Floats:
+            classes, targets = np.unique(y, return_inverse=True)
             return unseen_shares(codes(), targets, len(classes), groups, seed)
 
         def grown(way: Way) -> Grown:
@@ -181,7 +186,7 @@ class Pupil:
             made = self.rows(way), held_out, way.teacher, cost, self._seed
             return prune_path(model, *made, seen=has_seen, sweeps=sweeps, prices=self._prices)
         points = []
-        scale = 1 / model.temperature
+        scale = self.scale(way, seen) if model.is_number else 1 / model.temperature
         for price, smaller in self.smaller(way, scale):
             answers = held_out.record(smaller, scale)
             accuracy = float(answers.right.mean())

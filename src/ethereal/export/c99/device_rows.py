@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from ethereal.features.feature_map import BIN, MISSING, FeatureMap
 from ethereal.features.rounding import round_down, to_float32
 from ethereal.model.engine import booleans_of
+from ethereal.model.output import Number
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -460,8 +461,17 @@ def _floats(slots: Slots, f: int) -> NDArray[np.float32]:
     limits = round_down(slots.thresholds_of(f)).astype(np.float32)
     ends = np.array([-np.inf, -0.0, 0.0, np.inf], dtype=np.float32)
     above = np.nextafter(limits, np.float32(np.inf))
-    bits = np.concatenate([limits, above, ends]).view(np.uint32)
+    bits = np.concatenate([limits, above, ends, _on_slope(slots, f)]).view(np.uint32)
     return np.unique(np.append(bits, np.array(_NO_NUMBERS, dtype=np.uint32))).view(np.float32)
+
+
+def _on_slope(slots: Slots, f: int) -> NDArray[np.float32]:
+    """Return values with which a slope of a feature takes each way through its code, none without a slope."""
+    output = slots.model.output
+    line = output.line if isinstance(output, Number) else None
+    slopes = () if line is None else [slope for slope in line.slopes if slope.feature == f]
+    steps = [(s.exponent, at) for s in slopes for at in (s.low - 1, s.low, -1, 1, s.high, s.high + 1)]
+    return np.array([math.ldexp(at, exponent) for exponent, at in steps], dtype=np.float32)
 
 
 def _integers(slots: Slots, f: int) -> NDArray[Any]:
@@ -477,9 +487,9 @@ def bits_of(column: NDArray[np.bool_]) -> int:
 
 
 def simplified(model: Model) -> Model:
-    """Return the simplified model, which must have a clause unless it tells what is normal."""
+    """Return the simplified model, in which something must vote."""
     small = model.simplify()
-    if small.n_clauses == 0 and small.output.kind != "normal":
+    if small.is_constant:
         raise ValueError("The model has no clause that can vote. Train it longer.")
     return small
 

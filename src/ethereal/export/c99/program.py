@@ -48,6 +48,7 @@ _USUAL = {
     "argmax": "et_argmax",
     "best": "et_best",
     "expect": "",
+    "line": "",
     "input_note": ", one byte each, 0 or 1",
     "nan_note": "",
     "sliced_argmax": "et_sliced_argmax(et_sums, classes);",
@@ -213,7 +214,11 @@ class Program:
         """Return the class sums of the program for rows of `features`, computed on the host."""
         if self.model.output.kind == "normal":
             return self.model.class_sums(features)
-        return self.slots.model._votes(self.device_booleans(features))
+        votes = self.slots.model._votes(self.device_booleans(features))
+        line = None if self.number is None else self.number.output.line
+        if line is not None and self.number is not None:
+            votes[:, 0] += line.votes(features, self.number.output.scale).astype(np.int32)
+        return votes
 
     def device_booleans(self, features: NDArray[Any]) -> NDArray[np.bool_]:
         """Return the Booleans that the program makes of rows of `features`, computed on the host."""

@@ -51,7 +51,9 @@ function showNumber() {
   const interval = half === null ? "" : `, nine times of ten between ${valueText(value - half)} and ${valueText(value + half)}`;
   $("verdict").replaceChildren(`${className(0)}: `, make("strong", valueText(value)), interval, isRow && row.y !== undefined ? ` (true: ${valueText(row.y)})` : "");
   const own = fired.filter(j => voteOf(j)), total = side => own.reduce((a, j) => a + Math.max(0, side * voteOf(j)), 0);
-  const ways = [["pushed up", total(1)], ["pushed down", -total(-1)]], span = Math.max(1, ...ways.map(([, w]) => Math.abs(w)));
+  const ways = [["pushed up", total(1)], ["pushed down", -total(-1)]];
+  if (number.linear) ways.push(["linear part", sum - total(1) + total(-1)]);
+  const span = Math.max(1, ...ways.map(([, w]) => Math.abs(w)));
   $("votes").replaceChildren(...ways.map(([name, w]) => make("div", "", { class: "vote" }, make("span", name, { class: "label" }),
     make("span", "", { class: "track" }, make("span", "", { class: w < 0 ? "fill negative" : "fill", style: `left: ${w < 0 ? 50 * (1 + w / span) : 50}%; width: ${50 * Math.abs(w) / span}%` })), make("span", w ? amountText(w) : inUnit("0"), { class: "number" }))));
   $("fired-title").textContent = `${own.length} rules apply. Without any the answer is ${valueText(number.offset)}`;

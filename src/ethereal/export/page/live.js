@@ -38,7 +38,18 @@ class LiveModel {
   sums(x, fired = this.firing(x)) {
     const sums = new Array(this.m.classes.length).fill(0);
     for (const j of fired) for (const [c, w] of this.m.votes[j]) sums[c] += w;
+    if (this.m.number?.linear) sums[0] += this.line(x);
     return sums;
+  }
+  // the votes of the linear part: whole steps of features times weights
+  line(x) {
+    const { scale, linear } = this.m.number, unit = scale / linear.step;
+    let fine = Math.floor(unit / 2);
+    for (const [f, weight, exponent, low, high] of linear.slopes) {
+      const v = x[f] === null || Number.isNaN(x[f]) ? low : Math.fround(x[f]) * 2 ** -exponent;
+      fine += weight * (Math.trunc(Math.min(Math.max(v, low), high)) - low);
+    }
+    return Math.floor(fine / unit);
   }
   static winner(sums) {
     let best = 0;

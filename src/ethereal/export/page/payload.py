@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -43,6 +42,8 @@ def model_record(model: Model, X: NDArray[Any]) -> dict[str, Any]:
     feature_map = model.feature_map
     uses = np.bincount(feature_map.feature[model.clauses.boolean], minlength=feature_map.n_features)
     fires = model.clause_outputs(X).sum(axis=0)
+    if isinstance(model.output, Number) and model.output.line is not None:
+        uses[[slope.feature for slope in model.output.line.slopes]] += 1
     rules, features, front_end = [rule.text for rule in model.rules()], [], model.front_end
     for f, name in enumerate(model.input_names):
         thresholds, column = feature_map.thresholds_of(f), X[:, f] if len(X) else np.empty(0)
@@ -81,7 +82,7 @@ def model_record(model: Model, X: NDArray[Any]) -> dict[str, Any]:
 
 def _of_number(number: Number) -> dict[str, Any]:
     """Return how the page makes the number of a sum, and writes it."""
-    return number.as_dict() | {"digits": max(0, math.ceil(-math.log10(number.scale)))}
+    return number.as_dict() | {"digits": number.digits}
 
 
 def _shown(front_end: FrontEnd, f: int, thresholds: NDArray[np.float64]) -> dict[str, Any]:

@@ -23,9 +23,9 @@ from ethereal.export.options import DEFAULT_TARGET, ExportOptions
 from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
 from ethereal.export.projects.writer import warn_of_float64
 from ethereal.model import Model, checks
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import AND_LINES, WINDOWS, Supports
 
-SUPPORTS = Supports("the page of an export", front_ends=WINDOWS, outputs=ALL_ANSWERS)
+SUPPORTS = Supports("the page of an export", front_ends=WINDOWS, outputs=AND_LINES)
 _SCRIPTS = ("live.js", "inputs.js", "board.js", "table.js", "sensors.js", "web.js")
 _EXPORTS = (
     "et_page_row",

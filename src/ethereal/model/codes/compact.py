@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ethereal.model.clauses import Clauses
 from ethereal.model.codes.container import CodeError, check_memory
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import AND_LINES, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
@@ -37,9 +37,7 @@ Ints = NDArray[np.signedinteger[Any]]
 # Kinds of numbers. A distance has a parameter of its own. A step has parameter 0. A bit is itself.
 _DISTANCE, _STEP, _BIT, _COUNT, _NEGATED, _CLASS, _WEIGHT = range(7)
 _CHOSEN = (_COUNT, _NEGATED, _CLASS, _WEIGHT)
-SUPPORTS = Supports(
-    "the compact code", front_ends=WINDOWS, outputs=ALL_ANSWERS
-)  # `to_bytes` has clauses only
+SUPPORTS = Supports("the compact code", front_ends=WINDOWS, outputs=AND_LINES)  # `to_bytes` has clauses only
 
 
 @dataclass(frozen=True)

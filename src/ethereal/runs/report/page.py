@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import AND_LINES, WINDOWS, Supports
 from ethereal.model.rules import ConditionWriter
 from ethereal.runs.report.number import errors_of
 
@@ -21,7 +21,7 @@ from ethereal.runs.report.number import errors_of
 MOST_ROWS = 200
 _MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
-SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=ALL_ANSWERS)  # of which it shows the features
+SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=AND_LINES)  # of which it shows the features
 
 
 @dataclass(frozen=True)

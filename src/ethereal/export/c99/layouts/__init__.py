@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ethereal.model.needs import ALL_ANSWERS, ANSWERS, FRAMED, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, AND_LINES, ANSWERS, FRAMED, WINDOWS, Supports
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +105,7 @@ COMPACT = _layout("compact", "the least flash", 1200, _ALL)
 FAST = _layout("fast", "quickest for one row", 1200, _ALL, singles_first=True, smaller=(0,))
 # Trees are arranged quickly, each alone. Other clauses are refused by its `plan` above MOST_LITERALS. Equal
 # leaves of several trees become one, with the sum of their votes.
-_TREES = replace(_CODE, n_literals=1 << 18, heaviest_vote=1 << 24)
+_TREES = replace(_CODE, n_literals=1 << 18, heaviest_vote=1 << 24, outputs=AND_LINES)
 STRAIGHT = _layout("straight", "the fewest instructions, as code without tables", 100, _TREES, has_rows=False,
                    is_code=True)  # fmt: skip
 SLICED = _layout("sliced", "quickest for 32 rows at once", 1700, _PLANES, rows_per_call=32)

@@ -5,6 +5,7 @@ one defines, those behind it may use.
 """
 
 from ethereal.export.c99.parts.learn import Learn
+from ethereal.export.c99.parts.line import Line
 from ethereal.export.c99.parts.normal import NormalRows
 from ethereal.export.c99.parts.number import Number
 from ethereal.export.c99.parts.own_normal import OwnNormal
@@ -17,6 +18,7 @@ PARTS: tuple[type[Part], ...] = (
     Early,
     Unknown,
     Number,
+    Line,
     Windows,
     Seen,
     OwnNormal,

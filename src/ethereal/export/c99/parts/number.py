@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +50,7 @@ class Number(Part):
         what = f", {output.name}" if output.name else ""
         return literals | {
             "what": comment(what + (f" in {output.unit}" if output.unit else "")),
-            "digits": str(max(0, math.ceil(-math.log10(output.scale)))),
+            "digits": str(output.digits),
             "interval": self._interval(),
             "unit": unit or "the number without votes",
             "unit_of_a_vote": unit or "what is added",
