@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from ethereal.model.engine import SUPPORTS, input_matrix
 from ethereal.model.needs import ANSWERS
 from ethereal.model.output import NormalOrNot
 from ethereal.model.seen import Seen, rates_of
-from ethereal.normal import Normal, NormalOptions, normal_of, separation
+from ethereal.normal import Normal, NormalOptions, normal_of, separation, without_limit
 
 if TYPE_CHECKING:
     from ethereal.features.front_end import FrontEnd
@@ -67,7 +68,9 @@ def with_normal(
     if len(labels) != len(rows):
         raise ValueError(f"y has {len(labels)} labels for {len(rows)} rows of X. Give one for each row.")
     features = _better_features(model, rows, labels, options)
-    normal = normal_of(rows, group_of_row, options, features)
+    normal, spread = normal_of(rows, group_of_row, options, features, labels)
+    for doubt in spread.doubts(options.false_alarms):
+        warnings.warn(doubt, stacklevel=3)
     none = np.full(model.n_features, np.inf, dtype=np.float32)
     return model._with(normal=normal, seen=Seen(-none, none, 0, rates_of(model, labels)))
 
@@ -112,9 +115,8 @@ def _told(
     known = np.flatnonzero(labels != left_out)
     part = known[deal_rows(labels[known], 5, options.random_state)[0]]
     learn = np.setdiff1d(known, part)
-    try:
-        normal = normal_of(rows[learn], None, options, features)
-    except ValueError:  # nothing varies
+    normal = without_limit(rows[learn], features, options)
+    if normal is None:
         return 0.5
     return separation(normal.score(rows[part]), normal.score(rows[labels == left_out]))
 
