@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 LABELS = ("normal", "not normal")
 _BESIDE = replace(SUPPORTS, consumer="with_normal", outputs=ANSWERS)
 _MOST_LEFT_OUT = 6  # classes
+_PLAIN = 6  # positions, half a standard deviation
 _BETTER = 0.01  # of the area under the curve, for which all features are taken
 
 
@@ -129,9 +130,10 @@ class Unusual:
     value: float
     usual: float  # of the nearest centre
     share: float  # of the score
+    spread: float = 0.0  # how far values usually are from another
 
     def __str__(self) -> str:
-        times = self.value / self.usual if self.usual else 0.0
+        times = self.value / self.usual if abs(self.usual) > self.spread else 0.0  # nothing is 9 times 0
         text = f"{self.name} is {self.value:.4g}, usually about {self.usual:.4g}"
         if times >= 2:
             text = f"{self.name} is {times:.2g} times its usual, {self.value:.4g} instead of {self.usual:.4g}"
@@ -158,24 +160,33 @@ class NormalExplanation:
         )
 
 
+def shares_of(model: Model, X: Any) -> NDArray[np.float64]:
+    """Return the share of each feature in the scores of rows or windows, rows x features that tell."""
+    normal = normal_in(model)
+    positions = normal.positions(rows_of(model, X))
+    owners, scores = normal.nearest(positions)
+    away = positions.astype(np.int64) - normal.centres[owners]
+    return np.asarray(away**2 / np.maximum(1, scores)[:, None])
+
+
 def explain_normal(model: Model, x: ArrayLike, most: int = 5) -> NormalExplanation:
     """Return which features take a row away from the nearest centre."""
     normal = normal_in(model)
     rows = rows_of(model, np.asarray(x)[None])
-    position = normal.positions(rows)
-    (owner,), (score,) = normal.nearest(position)
-    away = position[0].astype(np.int64) - normal.centres[owner]
-    order = np.argsort(-np.abs(away), kind="stable")[:most]
+    (owner,), (score,) = normal.nearest(normal.positions(rows))
+    (shares,) = shares_of(model, np.asarray(x)[None])
+    order = np.argsort(-shares, kind="stable")[:most]
     usual = normal.values(normal.centres[owner])
     features = tuple(
         Unusual(
             model.input_names[normal.features[i]],
             float(rows[0, normal.features[i]]),
             float(usual[i]),
-            float(away[i] ** 2 / max(1, score)),
+            float(shares[i]),
+            float(normal.values(normal.centres[owner] + _PLAIN)[i] - usual[i]),
         )
         for i in order.tolist()
-        if away[i]
+        if shares[i]
     )
     return NormalExplanation(int(score), normal.limit, features)
 

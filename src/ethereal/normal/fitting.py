@@ -197,10 +197,8 @@ def without_limit(rows: NDArray[Any], columns: NDArray[np.intp], options: Normal
     positions = scales.positions(rows)
     kept = representatives(positions, options.n_features)
     scales, positions = scales.take(kept), np.ascontiguousarray(positions[:, kept])
-    n_centres = options.n_centres
-    if n_centres == "auto":
-        most = (_MANY_CENTRES, _CENTRE_BYTES // len(kept), _PER_FEATURE * len(kept), len(rows) // _ROWS_EACH)
-        n_centres = max(1, min(most))
+    most = (_MANY_CENTRES, _CENTRE_BYTES // len(kept), _PER_FEATURE * len(kept), len(rows) // _ROWS_EACH)
+    n_centres = max(1, min(most)) if options.n_centres == "auto" else options.n_centres
     return Normal(*scales, centres_of(positions, n_centres, rng), 0)
 
 
