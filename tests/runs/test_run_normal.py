@@ -74,6 +74,16 @@ def test_groups_are_held_out(tables, tmp_path, no_board):
     assert "false alarms" in repr(made)
 
 
+def test_what_only_rises_is_left_out(tmp_path, capsys, no_board):
+    rows = np.round(RNG.normal(size=(60, 3)), 3)
+    rows[:, 0] = np.arange(60)
+    made = run_normal(table(tmp_path / "t.csv", rows, "iab"), out=tmp_path / "runs")
+    assert made.model.feature_names == ("a", "b")
+    assert "'i' only rises" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="no column is left that does not only rise"):
+        run_normal(table(tmp_path / "i.csv", rows[:, :1], "i"))
+
+
 def test_a_folder_of_recordings(tmp_path, no_board):
     for machine in "abcd":
         (tmp_path / "normal" / machine).mkdir(parents=True)
