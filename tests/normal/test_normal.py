@@ -11,6 +11,7 @@ from ethereal.model.file import from_file_bytes, to_file_bytes
 from ethereal.model.needs import NotSupported
 from ethereal.normal import Normal, NormalOptions, normal_of
 from ethereal.normal.centres import representatives
+from old_ranges import with_ranges
 from reference_normal import score
 from windows import hard_windows
 
@@ -127,7 +128,7 @@ def test_beside_a_classifier():
     assert (model.novelty(CLOUDS) > model.normal.limit).mean() < 0.05
     between = (CLOUDS[:150] + CLOUDS[150:]) / 2  # inside all ranges
     assert (model.novelty(between) > model.normal.limit).mean() > 0.8
-    ranges = clf.model_.with_seen(CLOUDS, y)
+    ranges = with_ranges(clf.model_, CLOUDS, y)
     assert (ranges.novelty(between) > ranges.seen.limit).mean() < 0.1
     assert [model.drift().add(0) for _ in range(3)][-1] > 0
     with pytest.raises(ValueError, match=r"y has 3 labels for 300 rows"):

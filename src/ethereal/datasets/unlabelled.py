@@ -91,8 +91,7 @@ def _of_table(path: Path, options: SourceOptions, like: Rows | None) -> Rows:
     if like is None and len(rising := _rising(X[there])):
         shown = ", ".join(repr(names[columns[i]]) for i in rising[:3])
         say(
-            f"note: {path.name}: {shown} only rises or falls, as row numbers and times do, and "
-            "is left out.",
+            f"note: {path.name}: {shown} only rises or falls, as row numbers and times do, and is left out.",
             err=True,
         )
         X, columns = np.delete(X, rising, axis=1), list(np.delete(columns, rising))

@@ -408,7 +408,7 @@ class Seen(Part):
         if ranges and draft.kind.ctype != "float" and draft.model.front_end is None:
             raise ValueError(
                 f"input is {draft.kind.name!r}, but ranges of features are compared as float. Leave the "
-                "option out, or take the ranges off with model.with_seen(None)."
+                "option out, or take the ranges off with model.with_normal(None)."
             )
         return cls()
 
