@@ -21,6 +21,7 @@ from ethereal.export.projects.writer import project_files
 from ethereal.model.output import checks_of
 from learning_calls import DRIVER as CALLS
 from learning_calls import draw_calls
+from old_ranges import with_ranges
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
@@ -259,7 +260,7 @@ def _rows() -> Iterator[Case]:
         model, X = random_model(21, missing="some", n_classes=4)
         X = _every_row(model, X, 40_000 if layout == "straight" else 300)
         yield case_of_rows(f"{layout}, int16", make_program(model, layout, name="m", input="int16"), X)
-        seen = make_program(model.with_seen(X[:40]), layout, name="m")
+        seen = make_program(with_ranges(model, X[:40]), layout, name="m")
         yield case_of_rows(f"{layout}, seen", seen, X)
         for kind in ("levels", "two"):
             model, X = _random(kind)

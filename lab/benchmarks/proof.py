@@ -37,6 +37,7 @@ from ethereal.model.needs import NotSupported
 from ethereal_study.settings import SETTINGS
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
+from old_ranges import with_ranges
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
@@ -108,7 +109,7 @@ def random_models(n: int) -> Iterator[tuple[str, Model]]:
 def other_models() -> Iterator[tuple[str, Model, str, dict[str, Any], tuple[str, ...]]]:
     """Small models with something besides: name, model, layout, options, and what is analysed."""
     model, X = random_model(21, missing="some", n_features=4, n_clauses=12)
-    seen = model.with_seen(X[:40]).with_unknown(2)
+    seen = with_ranges(model, X[:40]).with_unknown(2)
     for layout in LAYOUTS:
         functions = ("check", "predict", "class_sums", "predict_batch", "novelty", "drift", "names")
         yield "unknown, novelty, drift", seen, layout, {"with_names": True}, functions

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,9 @@ from ethereal.compress.curve import PruneRows, prune_at
 from ethereal.model.output import leads
 from ethereal.train.unknown import find_margin, left_out
 from raw_windows import GROUPS
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
+from old_ranges import with_ranges
 
 WANTED = ({"accuracy": 0.9}, {"accuracy": 0.95}, {"accuracy": 0.98}, {"answered": 0.9}, {"answered": 0.7})
 
@@ -66,7 +70,7 @@ def strange(data: dict[str, Any], args: argparse.Namespace) -> None:
     clf = EtherealClassifier(40, 10, 4.0, epochs=5, booleanizer=args.bins, front_end=windowed,
                              noise_clauses=0, validation_fraction=0, refit_votes=False,
                              random_state=0)  # fmt: skip
-    model = clf.fit(X[learn], y[learn]).model_.with_seen(X[learn], y[learn], group[learn])
+    model = with_ranges(clf.fit(X[learn], y[learn]).model_, X[learn], y[learn], group[learn])
     assert model.seen is not None
     print(f"limit {model.seen.limit} of {np.isfinite(model.seen.high).sum()} features")
     for what, windows in strange_windows(X[test][:: max(1, int(test.sum()) // 600)]).items():

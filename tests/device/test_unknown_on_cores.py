@@ -6,6 +6,7 @@ import pytest
 from ethereal import WindowFeatures, device
 from ethereal.device import EmulatedCore, compile_elf, find_target
 from ethereal.export import make_program
+from old_ranges import with_ranges
 from random_models import random_model
 from windows import hard_windows, model_of
 
@@ -27,7 +28,7 @@ def on_core(program, function, rows, target):
 @pytest.mark.parametrize("target", CORES)
 def test_answers_and_novelty_are_those_of_the_host(target):
     model, X = random_model(31, missing="some")
-    model = model.with_unknown(2).with_seen(X[:30])
+    model = with_ranges(model.with_unknown(2), X[:30])
     assert device.measure(model, X[:30], target, "compact").agreement == 1.0
     wild = X[:30] * np.where(np.arange(30) % 3, 1, -1e5)[:, None].astype(np.float32)
     program = make_program(model, "straight")
@@ -39,7 +40,7 @@ def test_answers_and_novelty_are_those_of_the_host(target):
 @pytest.mark.parametrize("target", CORES)
 def test_drift_counts_as_the_host_does(target):
     model, X = random_model(31)
-    model = model.with_seen(X)
+    model = with_ranges(model, X)
     chip = find_target(target)
     program = make_program(model, "fast")
     core = EmulatedCore(compile_elf(program.files, chip, ["model_drift"], optimize="-Os"), chip)

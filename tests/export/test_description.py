@@ -10,6 +10,7 @@ import pytest
 from ethereal import Model, export
 from ethereal.export.description import described
 from ethereal.export.projects import PROJECTS
+from old_ranges import with_ranges
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
@@ -28,7 +29,7 @@ def read(folder, name="gate"):
 @pytest.mark.parametrize("project", PROJECTS)
 def test_every_project_has_it(project, tmp_path):
     model, X = random_model(1, missing="some")
-    model = model.with_seen(X[:40])
+    model = with_ranges(model, X[:40])
     folder = export.project(model, tmp_path / "x", project, name="gate")
     record = read(folder)
     assert record.keys() == KEYS

@@ -14,6 +14,7 @@ from ethereal.export.c99 import choose as choosing
 from ethereal.model.deployment import Deployment
 from ethereal.model.file import ModelFileError, from_file_bytes, to_file_bytes
 from ethereal.tuning import Budget, prune
+from old_ranges import with_ranges
 from random_models import random_model
 from says import says
 
@@ -84,7 +85,7 @@ def test_a_model_keeps_the_record_as_long_as_it_has_its_clauses(bounded):
     model, X = bounded
     deployment = model.deployment
     kept = [
-        *(model.simplify(), model.with_unknown(2), model.with_seen(X), model.with_typical_rows(None)),
+        *(model.simplify(), model.with_unknown(2), with_ranges(model, X), model.with_typical_rows(None)),
         *(model.with_temperature(2.0), model.with_feature_names(list("abcdef"))),
         *(copy.deepcopy(model), pickle.loads(pickle.dumps(model)), from_file_bytes(to_file_bytes(model))),
     ]

@@ -85,8 +85,8 @@ def test_what_belongs_to_classes_is_refused():
             what()
     with pytest.raises(NotSupported, match="with_unknown does not take output of the kind 'number'"):
         model.with_unknown(None)
-    with pytest.raises(NotSupported, match="with_seen does not take output of the kind 'number'"):
-        model.with_seen(X)
+    with pytest.raises(NotSupported, match="with_normal does not take output of the kind 'number'"):
+        model.with_normal(X)
     with pytest.raises(NotSupported, match="predict_proba does not take output of the kind 'number'"):
         model.predict_proba(X)
     with pytest.raises(NotSupported, match="is a class"):

@@ -34,13 +34,18 @@ def test_a_table(tables, tmp_path, monkeypatch):
     command = ["run", str(normal), "--normal", "--abnormal", str(odd), "--false-alarms", "0.05"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
-    for said in ("found          100.0 % of 40 abnormal rows", "isolation forest", "b is ", "limit"):
+    for said in ("100.0 % of 40 abnormal rows", "isolation forest", "b is ", "limit"):
         assert said in done.output
     folder = tmp_path / "runs" / "pump"
     facts = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)  # read again
     assert (facts["n_held_out"], facts["detected"], facts["how"]) == (80, 1.0, "the last quarter")
     assert 0 <= facts["false_alarms"] < 0.15
-    assert facts["separation"] == 1.0
+    ours, forest, gaussian = facts["scored"]
+    assert ours["separation"] == 1 > forest["separation"] > 0.8
+    assert ours["flash"] < 1000 < forest["flash"]
+    assert gaussian["instructions"] > 50
+    assert sum(share for share, _ in facts["bars"]) == pytest.approx(1)
+    assert facts["reasons"][0][0] == "b"
     model = Model.load(folder / "model.etm")
     assert model.feature_names == ("a", "b", "c", "d")
     assert model.predict([[5.0, 80.0, 0, 1], [5, 50, 0, 1]]).tolist() == ["not normal", "normal"]
@@ -56,17 +61,30 @@ def test_a_table(tables, tmp_path, monkeypatch):
     assert "100.0 %" in page
 
 
-def test_groups_are_held_out(tables, tmp_path):
+def test_groups_are_held_out(tables, tmp_path, no_board):
     lines = np.repeat(["p", "q", "r", "s"], 80)
     rows = np.round(RNG.normal(size=(320, 4)), 3)
     made = run_normal(table(tmp_path / "four.csv", rows, extra=lines), group="line", out=tmp_path / "runs")
     assert made.watched.how == "1 of 4 groups"
     assert made.watched.n_held_out == 80
     assert made.watched.detected is None
+    assert sorted(name for name, _ in made.watched.by_group) == ["p", "q", "r", "s"]
+    assert "There are 4 groups" in repr(made)
+    assert "False alarms by group" in made.report.read_text()
     assert "false alarms" in repr(made)
 
 
-def test_a_folder_of_recordings(tmp_path):
+def test_what_only_rises_is_left_out(tmp_path, capsys, no_board):
+    rows = np.round(RNG.normal(size=(60, 3)), 3)
+    rows[:, 0] = np.arange(60)
+    made = run_normal(table(tmp_path / "t.csv", rows, "iab"), out=tmp_path / "runs")
+    assert made.model.feature_names == ("a", "b")
+    assert "'i' only rises" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="no column is left that does not only rise"):
+        run_normal(table(tmp_path / "i.csv", rows[:, :1], "i"))
+
+
+def test_a_folder_of_recordings(tmp_path, no_board):
     for machine in "abcd":
         (tmp_path / "normal" / machine).mkdir(parents=True)
         samples = RNG.normal(0, 300, (40 * 32, 2)).astype(int)

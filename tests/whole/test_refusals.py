@@ -70,7 +70,17 @@ STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes)),
 STRANGE["images"] = _patch
 # Consumers that take a patch. Whoever learns it comes here.
 TAKE_PATCHES = {"predict", "class_sums", "clause_outputs", "simplify", "predict_proba", "rules", "describe"}
-TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save", "prune", "descend", "choose", "estimate"}
+TAKE_PATCHES |= {
+    "with_normal",
+    "importances",
+    "explain",
+    "with_unknown",
+    "save",
+    "prune",
+    "descend",
+    "choose",
+    "estimate",
+}
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
     "predict": ("prediction", lambda m, to: m.predict(X)),
@@ -85,7 +95,7 @@ ABOVE = {
     "importances": ("feature importances", lambda m, to: m.feature_importances()),
     "explain": ("an explanation", lambda m, to: m.explain(X[0])),
     "with_unknown": ("with_unknown", lambda m, to: m.with_unknown(1)),
-    "with_seen": ("with_seen", lambda m, to: m.with_seen(X, Y)),
+    "with_normal": ("with_normal", lambda m, to: m.with_normal(X, Y)),
     "save": ("a model file", lambda m, to: m.save(to / "m.etm")),
     "compact": ("the compact code", lambda m, to: m.to_bytes("compact")),
     "redress": ("the REDRESS code", lambda m, to: m.to_bytes("redress")),

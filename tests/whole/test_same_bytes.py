@@ -26,6 +26,7 @@ from ethereal.export.projects import PROJECTS
 from ethereal.export.projects.writer import project_files
 from ethereal.model.file import to_file_bytes
 from ethereal.model.output import checks_of
+from old_ranges import with_ranges
 from random_models import random_model
 from windows import everything, hard_windows, model_of
 
@@ -105,9 +106,9 @@ def _early():
 def _seen():
     model, X = random_model(21, missing="some")
     for layout in LAYOUTS:
-        yield layout, make_program(model.with_seen(X[:40]), layout, rows=X)
+        yield layout, make_program(with_ranges(model, X[:40]), layout, rows=X)
     model, samples = _windows()
-    yield "windows", make_program(model.with_seen(samples), "compact")
+    yield "windows", make_program(with_ranges(model, samples), "compact")
 
 
 def _of_windows():
@@ -131,7 +132,7 @@ def _of_learning():
         if "anchors" in options:
             options["anchors"] = X[-12:], model.predict(X[-12:])
         if name == "thermometer":
-            model = model.with_seen(X[:40])
+            model = with_ranges(model, X[:40])
         for layout, program in _learning(model, rows=X, **options).items():
             yield f"{name}, {layout}", program
     for layout, program in _learning(_windows()[0], majority=5).items():

@@ -61,8 +61,8 @@ class Normal:
 
     def __init__(self, model: Model, n_centres: int = DEFAULT_CENTRES) -> None:
         checks.a_model(model)
-        self.general: Record = normal_in(model)
-        self.model = model
+        self.model = model.drop_unused_kernels()  # as exports do, so that a state is of both
+        self.general: Record = normal_in(self.model)
         self.n_centres = check_integer("n_centres", n_centres, 2, MOST_CENTRES)
         self.n_features = len(self.general.features)
         if self.n_features > MOST_FEATURES:

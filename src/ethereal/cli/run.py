@@ -22,8 +22,8 @@ from ethereal.train.options import TrainingOptions, UnknownOptions
 from ethereal.tuning.budget import Budget
 
 if TYPE_CHECKING:
-    from ethereal.runs.normal import NormalRun
     from ethereal.runs.run import Run
+    from ethereal.runs.watched import NormalRun
 
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser.")]
 

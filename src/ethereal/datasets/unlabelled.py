@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ethereal.base.messages import say
 from ethereal.datasets.files import texts_of
@@ -17,6 +19,8 @@ from ethereal.datasets.rows import Rows
 from ethereal.datasets.tables import TableError, all_rows, column_index, columns_named, is_missing, open_table
 
 _LABEL = "normal"
+_RISING = 20  # rows, of which no column rises by chance
+_ROWS = 1 << 16  # that are compared at once
 
 
 def read_unlabelled(source: str, options: SourceOptions, like: Rows | None = None) -> Rows:
@@ -84,6 +88,15 @@ def _of_table(path: Path, options: SourceOptions, like: Rows | None) -> Rows:
         raise TableError(f"{path}: every row has a missing value. Leave the empty columns out with drop=.")
     if not there.all():
         say(f"note: {path.name}: {int((~there).sum())} rows with a missing value are left out.", err=True)
+    if like is None and len(rising := _rising(X[there])):
+        shown = ", ".join(repr(names[columns[i]]) for i in rising[:3])
+        say(
+            f"note: {path.name}: {shown} only rises or falls, as row numbers and times do, and is left out.",
+            err=True,
+        )
+        X, columns = np.delete(X, rising, axis=1), list(np.delete(columns, rising))
+        if not columns:
+            raise TableError(f"{path}: no column is left that does not only rise or fall.")
     return Rows(
         X[there],
         np.empty(0),
@@ -91,3 +104,19 @@ def _of_table(path: Path, options: SourceOptions, like: Rows | None) -> Rows:
         feature_names=tuple(names[i] for i in columns),
         name=path.stem,
     )
+
+
+def _rising(X: NDArray[Any]) -> list[int]:
+    """Return the columns whose values only rise, or only fall, so that no later row is like an earlier one.
+
+    >>> _rising(np.column_stack([np.arange(30.0), -np.arange(30) ** 2, np.arange(30) % 7]))
+    [0, 1]
+    """
+    if len(X) < _RISING:
+        return []
+    falls, rises = (np.ones(X.shape[1], dtype=bool) for _ in range(2))
+    for begin in range(0, len(X) - 1, _ROWS):
+        some = X[begin : begin + _ROWS + 1].astype(np.float64)
+        falls &= (some[1:] < some[:-1]).all(axis=0)
+        rises &= (some[1:] > some[:-1]).all(axis=0)
+    return np.flatnonzero(falls | rises).tolist()

@@ -28,7 +28,7 @@ from ethereal.model.needs import ANSWERS, FRAMED, PATCHES, Needs, NotSupported, 
 from ethereal.model.output import Check, Classes, Number, checks_of
 from ethereal.model.patch import Patch as Patch
 from ethereal.model.patch import cell_map, clause_map, clause_names
-from ethereal.model.seen import Drift, Seen, seen_in
+from ethereal.model.seen import Drift, Seen
 from ethereal.normal import Normal, NormalOptions
 
 if TYPE_CHECKING:
@@ -412,16 +412,6 @@ class Model:
         """
         return self._with(deployment=deployment)
 
-    def with_seen(
-        self, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None, *, rare: float = 0.01
-    ) -> Model:
-        """Return the model that knows ranges and rates of its training rows, or None of them with X=None.
-
-        Each group is compared with the ranges of the others. About a share `rare` of these rows is novel.
-        Ranges do not notice what is odd inside them. `with_normal` does.
-        """
-        return self._with(seen=None if X is None else seen_in(self, X, y, groups, rare))
-
     def with_normal(
         self,
         X: Any,
@@ -460,8 +450,7 @@ class Model:
         True
         """
         if X is None:
-            has_ranges = self.seen is not None and self.seen.has_ranges
-            return self._with(normal=None, seen=self.seen if has_ranges else None)
+            return self._with(normal=None, seen=None)
         from ethereal.model.normal import with_normal
 
         return with_normal(
@@ -644,7 +633,7 @@ class Model:
     def novelty(self, X: Any) -> NDArray[np.int64]:
         """Return how far each row is from what is normal. A row beyond `normal.limit` is not normal.
 
-        Of a model that knows ranges alone (`with_seen`), it is the number of features outside of their
+        Of a model from an older file that knows ranges alone, it is the number of features outside of their
         range, and a row with more than `seen.limit` is novel.
         """
         if self.normal is not None:

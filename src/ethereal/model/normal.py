@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from ethereal.model.engine import SUPPORTS, input_matrix
 from ethereal.model.needs import ANSWERS
 from ethereal.model.output import NormalOrNot
 from ethereal.model.seen import Seen, rates_of
-from ethereal.normal import Normal, NormalOptions, normal_of, separation
+from ethereal.normal import Normal, NormalOptions, normal_of, separation, without_limit
 
 if TYPE_CHECKING:
     from ethereal.features.front_end import FrontEnd
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 LABELS = ("normal", "not normal")
 _BESIDE = replace(SUPPORTS, consumer="with_normal", outputs=ANSWERS)
 _MOST_LEFT_OUT = 6  # classes
+_PLAIN = 6  # positions, half a standard deviation
 _BETTER = 0.01  # of the area under the curve, for which all features are taken
 
 
@@ -67,7 +69,9 @@ def with_normal(
     if len(labels) != len(rows):
         raise ValueError(f"y has {len(labels)} labels for {len(rows)} rows of X. Give one for each row.")
     features = _better_features(model, rows, labels, options)
-    normal = normal_of(rows, group_of_row, options, features)
+    normal, spread = normal_of(rows, group_of_row, options, features, labels)
+    for doubt in spread.doubts(options.false_alarms):
+        warnings.warn(doubt, stacklevel=3)
     none = np.full(model.n_features, np.inf, dtype=np.float32)
     return model._with(normal=normal, seen=Seen(-none, none, 0, rates_of(model, labels)))
 
@@ -112,9 +116,8 @@ def _told(
     known = np.flatnonzero(labels != left_out)
     part = known[deal_rows(labels[known], 5, options.random_state)[0]]
     learn = np.setdiff1d(known, part)
-    try:
-        normal = normal_of(rows[learn], None, options, features)
-    except ValueError:  # nothing varies
+    normal = without_limit(rows[learn], features, options)
+    if normal is None:
         return 0.5
     return separation(normal.score(rows[part]), normal.score(rows[labels == left_out]))
 
@@ -127,9 +130,10 @@ class Unusual:
     value: float
     usual: float  # of the nearest centre
     share: float  # of the score
+    spread: float = 0.0  # how far values usually are from another
 
     def __str__(self) -> str:
-        times = self.value / self.usual if self.usual else 0.0
+        times = self.value / self.usual if abs(self.usual) > self.spread else 0.0  # nothing is 9 times 0
         text = f"{self.name} is {self.value:.4g}, usually about {self.usual:.4g}"
         if times >= 2:
             text = f"{self.name} is {times:.2g} times its usual, {self.value:.4g} instead of {self.usual:.4g}"
@@ -156,24 +160,33 @@ class NormalExplanation:
         )
 
 
+def shares_of(model: Model, X: Any) -> NDArray[np.float64]:
+    """Return the share of each feature in the scores of rows or windows, rows x features that tell."""
+    normal = normal_in(model)
+    positions = normal.positions(rows_of(model, X))
+    owners, scores = normal.nearest(positions)
+    away = positions.astype(np.int64) - normal.centres[owners]
+    return np.asarray(away**2 / np.maximum(1, scores)[:, None])
+
+
 def explain_normal(model: Model, x: ArrayLike, most: int = 5) -> NormalExplanation:
     """Return which features take a row away from the nearest centre."""
     normal = normal_in(model)
     rows = rows_of(model, np.asarray(x)[None])
-    position = normal.positions(rows)
-    (owner,), (score,) = normal.nearest(position)
-    away = position[0].astype(np.int64) - normal.centres[owner]
-    order = np.argsort(-np.abs(away), kind="stable")[:most]
+    (owner,), (score,) = normal.nearest(normal.positions(rows))
+    (shares,) = shares_of(model, np.asarray(x)[None])
+    order = np.argsort(-shares, kind="stable")[:most]
     usual = normal.values(normal.centres[owner])
     features = tuple(
         Unusual(
             model.input_names[normal.features[i]],
             float(rows[0, normal.features[i]]),
             float(usual[i]),
-            float(away[i] ** 2 / max(1, score)),
+            float(shares[i]),
+            float(normal.values(normal.centres[owner] + _PLAIN)[i] - usual[i]),
         )
         for i in order.tolist()
-        if away[i]
+        if shares[i]
     )
     return NormalExplanation(int(score), normal.limit, features)
 

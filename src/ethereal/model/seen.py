@@ -1,6 +1,7 @@
-"""What training saw: the range of each feature, and how often each class came.
+"""What training saw: how often each class came, and in older files the range of each feature.
 
-A device compares its rows with the ranges, and its answers with the rates. Both are off unless asked for.
+A device compares its answers with the rates, and its rows with the ranges. New models know what is normal in
+place of ranges (`Model.with_normal`).
 """
 
 from __future__ import annotations
@@ -9,21 +10,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from ethereal.base.checks import check_integer, check_number
-from ethereal.base.splits import deal_rows
+from ethereal.base.checks import check_integer
 from ethereal.features.rounding import to_float32
-from ethereal.model.engine import input_matrix
-from ethereal.model.needs import ANSWERS, WINDOWS, Supports
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
 ONE = 1 << 16  # a rate of 1
 SLOWNESS = 7  # a rate forgets half of what was before after about 0.7 * 2**7 answers
-_MOST_PARTS = 10
-SUPPORTS = Supports("with_seen", front_ends=WINDOWS, outputs=ANSWERS, early=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,38 +58,6 @@ class Seen:
     def take(self, columns: NDArray[np.intp]) -> Seen:
         """Return what was seen of some features."""
         return Seen(self.low[columns], self.high[columns], self.limit, self.rates)
-
-
-def seen_in(
-    model: Model, X: Any, y: ArrayLike | None = None, groups: ArrayLike | None = None, rare: float = 0.01
-) -> Seen:
-    """Return what training rows show. See `Model.with_seen`."""
-    SUPPORTS.check(model.needs)
-    if model.fitted is None:
-        raise ValueError("the model reads Booleans, which have no range. Train on numbers.")
-    check_number("rare", rare, 0, 1)
-    rows = to_float32(input_matrix(model, X))
-    if len(rows) == 0:
-        raise ValueError("X has no rows. Give the training rows.")
-    used = np.zeros(model.n_features, dtype=bool)
-    used[model.feature_map.feature[model.clauses.boolean]] = True
-    labels = np.asarray(model.predict(X)) if y is None else np.asarray(y)
-    parts = deal_rows(labels, _MOST_PARTS, 0, None if groups is None else np.asarray(groups))
-    counts = np.zeros(len(rows), dtype=np.int64)
-    for part in parts if len(parts) > 1 else ():
-        low, high = _ranges(np.delete(rows, part, axis=0), used)
-        counts[part] = Seen(low, high, 0, ()).outside(rows[part])
-    # The most features outside of their ranges that all but a few rows of unseen groups have.
-    limit = int(np.sort(counts)[int(np.ceil((1 - rare) * len(counts))) - 1])
-    low, high = _ranges(rows, used)
-    return Seen(low, high, limit, rates_of(model, labels))
-
-
-def _ranges(rows: NDArray[np.float32], used: NDArray[np.bool_]) -> tuple[NDArray[Any], NDArray[Any]]:
-    used = used & ~np.isnan(rows).all(axis=0)
-    low, high = (np.full(rows.shape[1], end, dtype=np.float32) for end in (-np.inf, np.inf))
-    low[used], high[used] = np.nanmin(rows[:, used], axis=0), np.nanmax(rows[:, used], axis=0)
-    return low, high
 
 
 def rates_of(model: Model, labels: NDArray[Any]) -> tuple[int, ...]:

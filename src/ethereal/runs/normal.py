@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-import webbrowser
+import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,106 +14,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.checks import bytes_text, check_number
+from ethereal.base.checks import check_number
 from ethereal.base.messages import say
 from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.unlabelled import read_unlabelled
 from ethereal.model import Model
-from ethereal.normal import separation
+from ethereal.model.normal import shares_of
+from ethereal.runs.beside import others_beside, scored
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.options import NormalRows, cli_fields, command_words
+from ethereal.runs.watched import NormalRun, Watched
 
 _HELD_OUT = 0.25  # share of groups, or of the last rows, that the detector does not learn for its figures
 _MOST_POINTS = 400  # of a curve in the page
-_MOST_ALARMS = 5  # that are explained
-
-
-@dataclass(frozen=True)
-class Beside:
-    """Another detector on the same rows."""
-
-    name: str
-    separation: float | None  # area under the curve, None without abnormal rows
-    detected: float | None  # share of abnormal rows at the wanted false alarms
-    flash: int  # bytes, counted and not compiled
-
-
-@dataclass(frozen=True)
-class Watched:
-    """What a run with normal rows found."""
-
-    STAGE = "normal"
-    n_rows: int
-    n_held_out: int
-    how: str  # rows were held out
-    rows_are: str
-    n_features: int  # of the detector
-    n_centres: int
-    limit: int
-    wanted: float  # false alarms
-    false_alarms: float  # of held-out rows
-    alarms_per_hour: float | None  # of held-out rows, where the rate is known
-    detected: float | None  # share of abnormal rows above the limit
-    separation: float | None
-    n_abnormal: int
-    beside: tuple[Beside, ...]
-    flash: int | None  # of the whole program
-    instructions: float | None  # of a row or a window
-    target: str
-    scores: tuple[int, ...]  # of held-out rows in their order, some of them
-    abnormal_scores: tuple[int, ...]
-    alarms: tuple[str, ...]  # explained
-
-
-@dataclass(frozen=True, repr=False)
-class NormalRun:
-    """A finished run with normal rows."""
-
-    folder: Path
-    model: Model
-    watched: Watched
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.folder / "report.html"
-
-    def show(self) -> None:
-        """Open the page in the browser."""
-        webbrowser.open(self.report.resolve().as_uri())
-
-    def told(self) -> str:
-        """Return the summary for a terminal."""
-        w = self.watched
-        lines = [
-            f"  false alarms   {_percent(w.false_alarms)} of {w.n_held_out:,} held-out normal {w.rows_are}, "
-            f"{_percent(w.wanted)} wanted ({w.how})",
-        ]
-        if w.alarms_per_hour is not None:
-            lines.append(f"                 {w.alarms_per_hour:.3g} alarms per hour")
-        if w.detected is not None and w.separation is not None:
-            lines.append(f"  found          {_percent(w.detected)} of {w.n_abnormal:,} abnormal {w.rows_are}")
-            lines.append(f"  separation     {w.separation:.3f} (1 is perfect, 0.5 is chance)")
-            lines += [
-                f"                 {each.separation:.3f} {each.name}, {bytes_text(each.flash)} counted"
-                for each in w.beside
-                if each.separation is not None
-            ]
-        lines.append(f"  detector       {w.n_centres} centres of {w.n_features} features, limit {w.limit:,}")
-        if w.flash is not None:
-            lines.append(f"  flash          {bytes_text(w.flash)}, all code included")
-        if w.instructions is not None:
-            lines.append(f"  instructions   {w.instructions:,.0f} on a {w.target}")
-        lines += [f"  alarm          {each}" for each in w.alarms[:2]]
-        uses = {"report.html": "open it: scores, alarms, and what made them",
-                "c/": "if (!model_is_normal(features)) ...",
-                "model.etm": "Model.load(...).explain_normal(row)"}  # fmt: skip
-        return "\n".join([*lines, "", *(f"{self.folder}/{name}  {use}" for name, use in uses.items())])
-
-    def __repr__(self) -> str:
-        """Return what is told of the run."""
-        return f"NormalRun({str(self.folder)!r})\n{self.told()}"
+_MOST_ALARMS, _MOST_REASONS = 5, 8  # alarms that are explained, features that are named
+_BARS = 40
 
 
 def run_normal(
@@ -224,44 +140,51 @@ def _watch(
     from ethereal.train.detector import EtherealDetector
 
     held_out, how = _held_out(rows, seed)
-    learned = ~held_out
     make = partial(EtherealDetector, false_alarms, front_end=rows.front_end, random_state=seed)
-    tell(f"learn: {int(learned.sum()):,} to learn from, {int(held_out.sum()):,} held out ({how})")
-    judge = make().fit(rows.X[learned], groups=_groups(rows, learned)).model_
-    scores = judge.novelty(rows.X[held_out])
-    assert judge.normal is not None
-    limit = judge.normal.limit
-    odd = None if other is None else judge.novelty(other.X)
-    whole = make().fit(rows.X, groups=_groups(rows, np.ones(len(rows.X), dtype=bool))).model_
-    model = whole.with_feature_names(rows.feature_names) if rows.feature_names is not None else whole
-    if rows.front_end is not None:
-        model = model.drop_unused_kernels()
+    tell(f"learn: {int((~held_out).sum()):,} to learn from, {int(held_out.sum()):,} held out ({how})")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # doubts, which the summary has
+        judge = make().fit(rows.X[~held_out], groups=_groups(rows, ~held_out)).model_
+        whole = make().fit(rows.X, groups=_groups(rows, np.ones(len(rows.X), dtype=bool)))
+    model = whole.model_
+    if rows.feature_names is not None:
+        model = model.with_feature_names(rows.feature_names)
+    model = model.drop_unused_kernels()
     model.save(folder.path / "model.etm")
+    assert judge.normal is not None
     assert model.normal is not None
+    tested = rows.X[held_out] if other is None else other.X
+    scores = judge.novelty(rows.X[held_out]) / max(1, judge.normal.limit)  # parts of the limit
+    odd = scores[:0] if other is None else judge.novelty(other.X) / max(1, judge.normal.limit)
     n_centres, n_features = model.normal.centres.shape
-    flash, instructions = _board(folder, model, rows.X[held_out], target, tell)
-    false = float((scores > limit).mean())
+    program = _board(folder, model, rows.X[held_out], target, tell)
+    edges, bars = _bars(scores, odd)
     return Watched(
         n_rows=len(rows.X),
-        n_held_out=int(held_out.sum()),
+        n_held_out=len(scores),
         how=how,
         rows_are="rows" if rows.front_end is None else "windows",
         n_features=n_features,
         n_centres=n_centres,
         limit=model.normal.limit,
         wanted=false_alarms,
-        false_alarms=false,
-        alarms_per_hour=_per_hour(rows, false),
-        detected=None if odd is None else float((odd > limit).mean()),
-        separation=None if odd is None else separation(scores, odd),
-        n_abnormal=0 if odd is None else len(odd),
-        beside=_beside(rows, held_out, other, false_alarms, seed),
-        flash=flash,
-        instructions=instructions,
+        false_alarms=float((scores > 1).mean()),
+        per_hour=_per_hour(rows),
+        detected=float((odd > 1).mean()) if len(odd) else None,
+        n_abnormal=len(odd),
+        scored=(
+            scored("ethereal", scores, odd, false_alarms, *program),
+            *others_beside(rows, held_out, other, false_alarms, target, seed),
+        ),
         target=target,
+        by_group=tuple(sorted(whole.spread_.alarms.items(), key=lambda item: -item[1])),
+        doubts=tuple(whole.spread_.doubts(false_alarms)),
         scores=_some(scores),
-        abnormal_scores=() if odd is None else _some(odd),
-        alarms=_alarms(model, rows.X[held_out] if other is None else other.X),
+        abnormal_scores=_some(odd),
+        edges=edges,
+        bars=bars,
+        reasons=_reasons(model, tested),
+        alarms=_alarms(model, tested),
     )
 
 
@@ -283,76 +206,67 @@ def _held_out(rows: Rows, seed: int) -> tuple[NDArray[np.bool_], str]:
     return np.arange(n) >= n - math.floor(_HELD_OUT * n), "the last quarter"
 
 
-def _per_hour(rows: Rows, false_alarms: float) -> float | None:
-    """Return alarms per hour, where the samples per second are known."""
+def _per_hour(rows: Rows) -> float | None:
+    """Return windows per hour, where the samples per second are known."""
     front_end = None if rows.front_end is None else rows.front_end.front_end_
     if front_end is None or front_end.rate is None:
         return None
-    return false_alarms * 3600 * front_end.rate / (front_end.hop or front_end.window)
+    return 3600 * front_end.rate / (front_end.hop or front_end.window)
 
 
-def _some(scores: NDArray[np.int64]) -> tuple[int, ...]:
-    places = np.unique(np.linspace(0, len(scores) - 1, min(len(scores), _MOST_POINTS)).astype(int))
-    return tuple(scores[places].tolist())
+def _some(scores: NDArray[np.float64]) -> tuple[float, ...]:
+    """Return the highest score of each stretch, so that no alarm is lost."""
+    stretches = np.array_split(scores, min(len(scores), _MOST_POINTS)) if len(scores) else []
+    return tuple(round(float(each.max()), 4) for each in stretches)
+
+
+def _bars(
+    scores: NDArray[np.float64], odd: NDArray[np.float64]
+) -> tuple[tuple[float, ...], tuple[tuple[float, float], ...]]:
+    """Return edges on a logarithmic scale, and the shares of normal and abnormal rows between them."""
+    every = np.concatenate([scores, odd])
+    low = max(float(np.quantile(every, 0.005)), 1e-3)
+    edges = np.geomspace(low, max(float(every.max()), 1.2, 2 * low), _BARS + 1)
+    kinds = [np.histogram(np.maximum(each, low), edges)[0] / max(1, len(each)) for each in (scores, odd)]
+    return tuple(edges.tolist()), tuple(zip(*(each.tolist() for each in kinds), strict=True))
 
 
 def _alarms(model: Model, X: NDArray[Any]) -> tuple[str, ...]:
     """Return what made some alarms, in words."""
-    assert model.normal is not None
-    scores = model.novelty(X)
-    alarms = np.flatnonzero(scores > model.normal.limit)
+    alarms = np.flatnonzero(~_is_normal(model, X))
     some = alarms[:: max(1, len(alarms) // _MOST_ALARMS)][:_MOST_ALARMS]
     return tuple("; ".join(map(str, model.explain_normal(X[i], 2).features)) for i in some.tolist())
 
 
+def _reasons(model: Model, X: NDArray[Any]) -> tuple[tuple[str, float], ...]:
+    """Return the features with the largest shares of the scores of all alarms."""
+    assert model.normal is not None
+    odd = X[~_is_normal(model, X)]
+    if len(odd) == 0:
+        return ()
+    shares = shares_of(model, odd).mean(axis=0)
+    order = np.argsort(-shares, kind="stable")[:_MOST_REASONS]
+    names = [model.input_names[f] for f in model.normal.features.tolist()]
+    return tuple((names[i], float(shares[i])) for i in order.tolist())
+
+
+def _is_normal(model: Model, X: NDArray[Any]) -> NDArray[np.bool_]:
+    assert model.normal is not None
+    return np.asarray(model.novelty(X) <= model.normal.limit)
+
+
 def _board(
     folder: RunFolder, model: Model, X: NDArray[Any], target: str, tell: Callable[[str], None]
-) -> tuple[int | None, float | None]:
-    """Export the detector, and execute it where there are tools."""
+) -> tuple[int, float] | tuple[()]:
+    """Export the detector, and execute it where there are tools: flash and instructions."""
     from ethereal import device, export
     from ethereal.chips.toolchain import missing_tools
 
     export.c(model, folder.path / "c", rows=X[:64], target=target, force=True)
     if missing_tools():
         tell("board: not measured. Install it with pip install 'ethereal-tm[device]'.")
-        return None, None
+        return ()
     results = device.measure(model, X[:: max(1, len(X) // 100)], target)
     if results.agreement < 1:
         tell(f"warning: {100 * (1 - results.agreement):.2g} % of the answers differ on the emulated core.")
     return results.flash_bytes, results.total_instructions
-
-
-def _beside(
-    rows: Rows, held_out: NDArray[np.bool_], other: Rows | None, false_alarms: float, seed: int
-) -> tuple[Beside, ...]:
-    """Return what an isolation forest and one Gaussian tell, on the same features."""
-    from sklearn.covariance import EmpiricalCovariance
-    from sklearn.ensemble import IsolationForest
-    from sklearn.preprocessing import StandardScaler
-
-    made = rows.X if rows.front_end is None else rows.front_end.transform(rows.X)
-    scaler = StandardScaler().fit(made[~held_out])
-    train, test = scaler.transform(made[~held_out]), scaler.transform(made[held_out])
-    odd = None
-    if other is not None:
-        odd = scaler.transform(other.X if rows.front_end is None else rows.front_end.transform(other.X))
-    n = train.shape[1]
-    forest = IsolationForest(n_estimators=100, random_state=seed).fit(train)
-    n_nodes = sum(tree.tree_.node_count for tree in forest.estimators_)
-    gaussian = EmpiricalCovariance().fit(train)
-    results = []
-    for name, score, flash in (
-        ("isolation forest, 100 trees", lambda X: -forest.score_samples(X), 6 * n_nodes + 200),
-        ("one Gaussian", gaussian.mahalanobis, 4 * (n * (n + 1) // 2 + 2 * n) + 200),
-    ):
-        apart = share = None
-        if odd is not None:
-            normal, scores = score(test), score(odd)
-            apart = separation(normal, scores)
-            share = float((scores > np.quantile(normal, 1 - false_alarms)).mean())
-        results.append(Beside(name, apart, share, int(flash)))
-    return tuple(results)
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

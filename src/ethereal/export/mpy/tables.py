@@ -13,12 +13,14 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ethereal.adapt.normal import Normal as NormalOnBoard
 from ethereal.features.front_end import FrontEnd, sines
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.codes import redress
-from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, EVERY_ANSWER, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
+from ethereal.normal import Normal
 
 Floats = Literal["float64", "float32", "float30"]
 Layout = Literal["auto", "redress"]
@@ -26,10 +28,10 @@ Layout = Literal["auto", "redress"]
 _STONE = 255  # every such position holds the literal that is always true
 _PRIME = 2147483629
 # Positions of literals fit 16 bits.
-SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=ALL_ANSWERS, front_ends=WINDOWS)
+SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=EVERY_ANSWER, front_ends=WINDOWS)
 _INSTEAD = "Use fewer bins, or leave the layout out."
 _WORDS = replace(SUPPORTS, consumer="MicroPython with the layout redress", n_booleans=1 << 13,
-                 instead=_INSTEAD, front_ends=frozenset({None}))  # fmt: skip
+                 instead=_INSTEAD, front_ends=frozenset({None}), outputs=ALL_ANSWERS)  # fmt: skip
 _BANDED = ("bands", "spectrum", "mel")  # in the order in which the runtime reads their bins
 _MAX_THRESHOLDS = 16000  # of a feature
 _MAX_LEVELS = 30  # a class sum is a positive 32-bit integer
@@ -37,13 +39,15 @@ _BUCKET_BYTES = 1024  # bounds the heap, because the interpreter copies a bucket
 _SHARED = 3  # clauses that make a bucket worth its header
 
 
-def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout = "auto") -> bytes:
+def micropython_tables(
+    model: Model, floats: Floats = "float64", layout: Layout = "auto", own_normal: int = 0
+) -> bytes:
     """Encode a model for the MicroPython runtime, with the layout "redress" in the paper's words.
 
     `floats` is the precision of the thresholds. With "float64" every board rounds them down to its own floats
     when it loads the model, and one with 64-bit floats compares as if it had 32. "float32" takes half the
     bytes and is meant for boards with single-precision floats, "float30" for those that keep floats in 30
-    bits (micro:bit, ESP8266).
+    bits (micro:bit, ESP8266). `own_normal` is the centres that a board learns, 0 for none.
 
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
     >>> data = micropython_tables(model)
@@ -57,7 +61,9 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
     magic, supports, write = _LAYOUTS[layout]
     supports.check(model.needs)
     model = model.drop_unused_kernels()
+    identity = NormalOnBoard(model, own_normal).identity if own_normal else 0
     clauses = write(model)
+    floats = "float32" if model.output.kind == "normal" else floats  # there are no thresholds
     start, levels = _sums(model)
     kind, labels = _labels(model)
     flags = 0
@@ -73,9 +79,11 @@ def micropython_tables(model: Model, floats: Floats = "float64", layout: Layout 
     n_thresholds = len(model.feature_map.thresholds) if booleanizer else 0
     sizes = model.n_classes, model.n_features, model.n_booleans, n_thresholds, 30 + len(head)
     body = struct.pack("<BBHHIIII", flags, kind, levels, *sizes) + head + clauses
+    body += b"" if model.normal is None else _normal(model.normal, own_normal, identity)
     body += b"" if model.front_end is None else _record(model.front_end)
     body += _unknown(model) + _number(model)
-    magic = b"N" + magic[1:] if model.is_number else magic  # so that a runtime for classes refuses it
+    # So that runtimes for other answers refuse it.
+    magic = {"number": b"N", "normal": b"D"}.get(model.output.kind, magic[:1]) + magic[1:]
     return magic + struct.pack("<I", checksum(body)) + body
 
 
@@ -116,6 +124,14 @@ def _number(model: Model) -> bytes:
         return b""
     half = math.nan if output.half_width is None else output.half_width
     return struct.pack("<fff", output.scale, output.offset, half)
+
+
+def _normal(normal: Normal, own_centres: int, identity: int) -> bytes:
+    """Return columns of scales, centres, and what says how many there are."""
+    scales = normal.features.astype("<u4"), normal.middles.astype("<i4"), normal.exponents, normal.gains
+    record = b"".join(column.tobytes() for column in (*scales, normal.centres))
+    shape = len(normal.features), len(normal.centres)
+    return record + struct.pack("<IHBBI", normal.limit, *shape, own_centres, identity)
 
 
 def _record(front_end: FrontEnd) -> bytes:

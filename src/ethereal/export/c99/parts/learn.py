@@ -16,7 +16,6 @@ from ethereal.export.c99.layouts import LEARNING, CLayout
 from ethereal.export.c99.parts.part import Assumed, Draft, Part, named
 
 if TYPE_CHECKING:
-    from ethereal.chips.targets import Target
     from ethereal.export.c99.program import Program
     from ethereal.export.options import ExportOptions
     from ethereal.model import Model
@@ -45,6 +44,9 @@ class Learn(Part):
     writes_tables = True
     functions = ("learn", "adapt", "unlearn", "forget", "save", "restore")
     bounded = ("learn", "adapt_step")
+    shares_state = "predict or learn"
+    learning_is = "Learning"
+    remedy = "Keep fewer rows (learn_rows), or learn only a bias."
     learning: Learning
 
     @classmethod
@@ -66,15 +68,6 @@ class Learn(Part):
 
     def ram_bytes(self, options: ExportOptions) -> int:
         return self.learning.ram_bytes + self.learning.row_bytes + 4  # a state and the last row
-
-    def excess(self, program: Program, chip: Target) -> str:
-        needed = program.ram_bytes + program.costs.stack_bytes
-        if needed <= chip.ram_bytes:
-            return ""
-        return (
-            f"Learning takes {needed} bytes of RAM, {needed - chip.ram_bytes} more than the {chip.ram_bytes} "
-            f"of {chip.name} ({chip.chip}). Keep fewer rows (learn_rows), or learn only a bias."
-        )
 
     def write_tables(self, out: Tables, options: ExportOptions) -> None:
         learning = self.learning
@@ -124,16 +117,10 @@ class Learn(Part):
         }
 
     def fills(self, program: Program) -> dict[str, str]:
-        memory = [
-            f"No heap, no recursion. RAM: about {program.ram_bytes} bytes of variables.",
-            f"  Stack: about {program.costs.stack_bytes} bytes, estimated for a Cortex-M.",
-            "- All functions that predict or learn share these variables: call them from one task.",
-        ]
-        return {
-            "argmax": "et_winner",
-            "memory": "\n *  ".join(memory),
-            "tasks_note": "All functions that predict or learn share variables, so call them from one task.",
-        }
+        return {**super().fills(program), "argmax": "et_winner"}
+
+    def stack_of(self, program: Program) -> int:
+        return program.costs.stack_bytes  # from features to a class
 
     def golden(self, program: Program, features: NDArray[Any]) -> dict[str, str]:
         """Return golden calls: rows are taught, and sums and bytes must be the host's."""

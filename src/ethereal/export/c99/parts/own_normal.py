@@ -13,7 +13,6 @@ from ethereal.export.c99.ctext import wrap
 from ethereal.export.c99.parts.part import Draft, Part
 
 if TYPE_CHECKING:
-    from ethereal.chips.targets import Target
     from ethereal.export.c99.program import Program
     from ethereal.export.options import ExportOptions
 
@@ -28,6 +27,9 @@ class OwnNormal(Part):
     name = "own_normal"
     functions = ("score", "is_normal", "normal_begin", "normal_learn", "normal_end", "normal_limit",
                  "normal_drift", "normal_save", "normal_restore")  # fmt: skip
+    shares_state = "score or learn"
+    learning_is = "Learning what is normal"
+    remedy = "Take fewer centres (own_normal) or features."
     learner: Normal
 
     @classmethod
@@ -48,15 +50,6 @@ class OwnNormal(Part):
     def ram_bytes(self, options: ExportOptions) -> int:
         return self.learner.ram_bytes
 
-    def excess(self, program: Program, chip: Target) -> str:
-        needed = program.ram_bytes + program.costs.stack_bytes
-        if needed <= chip.ram_bytes:
-            return ""
-        return (
-            f"Learning what is normal takes {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
-            f"{chip.ram_bytes} of {chip.name} ({chip.chip}). Take fewer centres (own_normal) or features."
-        )
-
     def values(self, program: Program) -> dict[str, str]:
         learner = self.learner
         return {
@@ -67,17 +60,6 @@ class OwnNormal(Part):
             "identity": f"{learner.identity:08X}",
             "state_bytes": str(learner.state_bytes),
             "ram": str(learner.ram_bytes),
-        }
-
-    def fills(self, program: Program) -> dict[str, str]:
-        memory = [
-            f"No heap, no recursion. RAM: about {program.ram_bytes} bytes of variables.",
-            f"  Stack: about {program.stack_bytes} bytes, estimated for a Cortex-M.",
-            "- All functions that score or learn share these variables: call them from one task.",
-        ]
-        return {
-            "memory": "\n *  ".join(memory),
-            "tasks_note": "All functions that score or learn share variables, so call them from one task.",
         }
 
     def text(self, which: str, program: Program) -> str:

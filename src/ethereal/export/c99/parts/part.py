@@ -87,6 +87,10 @@ class Part:
     predicts: ClassVar[tuple[str, ...]] = ()
     functions: ClassVar[tuple[str, ...]] = ()
     bounded: ClassVar[tuple[str, ...]] = ()
+    # What functions that share a state in RAM do, what learning is called, and what makes it smaller.
+    shares_state: ClassVar[str] = ""
+    learning_is: ClassVar[str] = ""
+    remedy: ClassVar[str] = ""
 
     @classmethod
     def of(cls, draft: Draft) -> Self | None:
@@ -109,7 +113,15 @@ class Part:
 
     def fills(self, program: Program) -> dict[str, str]:
         """Return what other templates are filled with in place of the usual."""
-        return {}
+        if not self.shares_state:
+            return {}
+        memory = [
+            f"No heap, no recursion. RAM: about {program.ram_bytes} bytes of variables.",
+            f"  Stack: about {self.stack_of(program)} bytes, estimated for a Cortex-M.",
+            f"- All functions that {self.shares_state} share these variables: call them from one task.",
+        ]
+        note = f"All functions that {self.shares_state} share variables, so call them from one task."
+        return {"memory": "\n *  ".join(memory), "tasks_note": note}
 
     def write_tables(self, out: Tables, options: ExportOptions) -> None:
         """Write its tables and definitions, behind those of the clauses."""
@@ -157,9 +169,19 @@ class Part:
         """Return the RAM of its variables."""
         return 0
 
+    def stack_of(self, program: Program) -> int:
+        """Return the stack that is told where functions share a state."""
+        return program.stack_bytes
+
     def excess(self, program: Program, chip: Target) -> str:
         """Return why it does not fit a chip, nothing if it does."""
-        return ""
+        needed = program.ram_bytes + program.costs.stack_bytes
+        if not self.shares_state or needed <= chip.ram_bytes:
+            return ""
+        return (
+            f"{self.learning_is} takes {needed} bytes of RAM, {needed - chip.ram_bytes} more than the "
+            f"{chip.ram_bytes} of {chip.name} ({chip.chip}). {self.remedy}"
+        )
 
     def assumed(self, program: Program, function: str) -> list[list[Assumed]]:
         """Return what a bound assumes of variables. The function is followed for each list.
@@ -386,7 +408,7 @@ class Seen(Part):
         if ranges and draft.kind.ctype != "float" and draft.model.front_end is None:
             raise ValueError(
                 f"input is {draft.kind.name!r}, but ranges of features are compared as float. Leave the "
-                "option out, or take the ranges off with model.with_seen(None)."
+                "option out, or take the ranges off with model.with_normal(None)."
             )
         return cls()
 
