@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base import watched
 from ethereal.base.messages import progress
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
@@ -43,6 +44,7 @@ from ethereal.runs.results import (
     Scores,
     Unknown,
 )
+from ethereal.runs.reuse import choose
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
@@ -51,7 +53,7 @@ from ethereal.train.options import TrainingOptions
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
-from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
+from ethereal.tuning.frontiers import BoardModel, Nominee, Train, machines_for
 from ethereal.tuning.machines import committee
 from ethereal.tuning.sources import Sources, Way, alone, refuse_trees_of_windows, ways_of
 
@@ -151,9 +153,8 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     if rows.is_number:
         finish = partial(_finished, folder, rows, plan)
-        return numbers.prune(folder, rows, plan, finish, load_model(folder, "machine"))
-    begin, seed, machine = time.perf_counter(), plan.training.seed, load_model(folder, "machine")
-    X, y, groups = rows.X_train, rows.y_train, rows.groups_train
+        return numbers.prune(folder, rows, plan, finish, partial(load_model, folder, "machine"))
+    begin, seed, X, y = time.perf_counter(), plan.training.seed, rows.X_train, rows.y_train
     # Models of windows are large by their kernels, and several machines would use more of them.
     n_machines = machines_for(*X.shape) if rows.front_end is None else 1
 
@@ -164,18 +165,18 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             plan.plain().fit(X, y, categories=rows.categories), (X, y), n_machines, rows.categories
         )
 
-    with progress("prune", 1.0, quiet=plan.quiet) as show:
+    def machine() -> Model:
         if n_machines > 1 and any(way.source == "machine" for way in plan.ways):
-            machine = train(X, y).with_feature_names(rows.feature_names)
-        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=plan.ways,
-                           n_jobs=plan.training.jobs,
-                           progress=lambda done, total: show(done / total, f"step {done} of {total}"),
-                           )  # fmt: skip
+            return train(X, y).with_feature_names(rows.feature_names)
+        return load_model(folder, "machine")
+
+    with progress("prune", 1.0, quiet=plan.quiet) as show:
+        chosen = choose(folder, rows, plan, train, machine, show)
         model, unknown = chosen.model.simplify().drop_unused_kernels(), None
         if plan.unknown is not None:
             model, unknown = _calibrate(model, chosen, train, rows, plan.unknown, seed)
     if plan.novelty:
-        model = model.with_normal(X, y, groups)
+        model = model.with_normal(X, y, rows.groups_train)
     answers = model.with_unknown(None).predict(rows.X_test)
     scored = scores(answers, rows.y_test, rows.groups_test)
 
@@ -355,6 +356,7 @@ class _BoardStage:
                 costs = self._costs_of(f"curve/{i}", rows=self._typical)
                 if costs is not None:
                     points.append(CurvePoint(costs[0], accuracy, costs[1]))
+                    watched.note_points("test", [[costs[0], accuracy]])
         return tuple(points)
 
     def _neighbours(self, form: Mapping[str, Any], program: Program | None) -> dict[str, Neighbour]:

@@ -235,16 +235,17 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     everything = read_all_rows(settings)
     n_all = len(everything.y_train)
     # Imports take seconds, which a table that is refused should not cost.
-    from ethereal.runs import duration, pipeline, sensor
+    from ethereal.runs import duration, pipeline, reuse, sensor
 
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
     opening = _opening(everything)
-    folder = RunFolder.open(out, rows.name, settings.parameters())
+    folder = RunFolder.open(out, rows.name, settings.parameters(), reuse.digest_of(rows))
     for line in opening:
         tell(line)
     rows, budget = sensor.choose_kernels(folder, rows, settings.budget, settings.training.seed, tell)
     plan = replace(plan, budget=budget, front_end=rows.front_end)
+    reuse.take_over(folder, tell)
     n_rows, n_classes = len(rows.y_train), 1 if rows.is_number else len(np.unique(rows.y_train))
     rule = budget.rule or (rows.front_end is None and budget.for_rows(n_rows, n_classes).rule)
     if rule:
