@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 import webbrowser
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,10 +24,72 @@ from ethereal.model import Model
 from ethereal.normal import separation
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.options import NormalRows, cli_fields, command_words
+from ethereal.runs.table import Table
+from ethereal.tuning.budget import Budget
 
 _HELD_OUT = 0.25  # share of groups, or of the last rows, that the detector does not learn for its figures
 _MOST_POINTS = 400  # of a curve in the page
 _MOST_ALARMS = 5  # that are explained
+
+
+@dataclass(frozen=True)
+class NormalSettings:
+    """All that a run with normal rows is asked for."""
+
+    data: str  # the full path of a file or folder
+    table: SourceOptions = field(default_factory=SourceOptions)
+    watch: NormalRows = field(default_factory=partial(NormalRows, normal=True))
+    target: str = Budget.target
+    seed: int = 0
+
+    @classmethod
+    def of(cls, data: str, keywords: Mapping[str, Any]) -> NormalSettings:
+        """Return what keywords ask for. Their names are those of the fields of all options."""
+        of_source, of_watch = ({each.name for each in fields(kind)} for kind in (SourceOptions, NormalRows))
+        known = {*of_source, *of_watch, "target", "seed"}
+        for name in keywords.keys() - known:
+            raise TypeError(
+                f"run_normal() has no option {name!r}. Its options are {', '.join(sorted(of_source))}."
+            )
+
+        def some(names: set[str]) -> dict[str, Any]:
+            return {name: keywords[name] for name in names & keywords.keys()}
+
+        watch = NormalRows(**{**some(of_watch), "normal": True})
+        return cls(data, SourceOptions(**some(of_source)), watch, **some({"target", "seed"}))
+
+    def checked(self) -> NormalSettings:
+        """Return the settings with a core for the target."""
+        from ethereal.chips.targets import find_core
+
+        check_number("false_alarms", self.watch.false_alarms, 0, 0.5)
+        if self.table.label is not None:
+            raise ValueError(
+                f"label= is {self.table.label!r}, but normal rows have no labels. Leave it out, or drop it."
+            )
+        return replace(self, target=find_core(self.target).name)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what names a run, as JSON has it."""
+        tested = None if self.watch.abnormal is None else str(Path(self.watch.abnormal).resolve())
+        asked: dict[str, Any] = {"data": self.data, "abnormal": tested, "normal": True, "target": self.target}
+        asked |= {"false_alarms": self.watch.false_alarms, "seed": self.seed}
+        return asked | _as_json(cli_fields(self.table))
+
+    @property
+    def command(self) -> str:
+        """The command that asks for this run."""
+        watch = self.watch
+        if watch.abnormal is not None:
+            watch = replace(watch, abnormal=_from_here(watch.abnormal))
+        words = ["ethereal", "run", _from_here(self.data), *command_words(self.table), *command_words(watch)]
+        words += [] if self.target == Budget.target else ["--target", self.target]
+        return shlex.join([*words, *(["--seed", str(self.seed)] if self.seed else [])])
+
+
+def _from_here(name: str) -> str:
+    path, here = Path(name), Path.cwd()
+    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
 
 
 @dataclass(frozen=True)
@@ -74,10 +137,39 @@ class NormalRun:
     model: Model
     watched: Watched
 
+    @classmethod
+    def load(cls, folder: str | Path) -> NormalRun:
+        """Return the run that a folder holds."""
+        watched = RunFolder(Path(folder)).load(Watched)
+        if watched is None:
+            raise ValueError(f"{folder} is not a finished run with normal rows. Run it again to continue")
+        return cls(Path(folder), Model.load(Path(folder) / "model.etm"), watched)
+
     @property
     def report(self) -> Path:
         """The page."""
         return self.folder / "report.html"
+
+    @property
+    def table(self) -> Table:
+        """What the detector does and takes."""
+        w = self.watched
+        rows = [("false alarms", _percent(w.false_alarms))]
+        if w.alarms_per_hour is not None:
+            rows.append(("alarms per hour", f"{w.alarms_per_hour:.3g}"))
+        if w.detected is not None and w.separation is not None:
+            rows += [("found", _percent(w.detected)), ("separation", f"{w.separation:.3f}")]
+        rows += [] if w.flash is None else [("flash", bytes_text(w.flash))]
+        rows += [] if w.instructions is None else [("instructions", f"{w.instructions:,.0f}")]
+        notes = [
+            f"False alarms are those of {w.n_held_out:,} held-out normal {w.rows_are} ({w.how}), "
+            f"{_percent(w.wanted)} wanted.",
+            f"The detector has {w.n_centres} centres of {w.n_features} features.",
+        ]
+        if w.n_abnormal:
+            notes.append(f"Found are those of {w.n_abnormal:,} abnormal {w.rows_are}.")
+        notes += [f"An alarm: {one}." for one in w.alarms[:2]]
+        return Table(("ethereal",), tuple(rows), tuple(notes))
 
     def show(self) -> None:
         """Open the page in the browser."""
@@ -159,14 +251,10 @@ def run_normal(
     ...     found.watched.n_held_out, found.report.exists()
     (50, True)
     """
-    known = {each.name for each in fields(SourceOptions)}
-    for name in options.keys() - known:
-        raise TypeError(f"run_normal() has no option {name!r}. Its options are {', '.join(sorted(known))}.")
-    check_number("false_alarms", false_alarms, 0, 0.5)
-    watch = NormalRows(True, None if abnormal is None else str(abnormal), false_alarms)
-    return carry_out_normal(
-        Path(source), SourceOptions(**options), watch, target, random_state, out, quiet=not verbose
-    )
+    watch = {"abnormal": None if abnormal is None else str(abnormal), "false_alarms": false_alarms}
+    asked = {**watch, "target": target, "seed": random_state}
+    settings = NormalSettings.of(str(Path(source).resolve()), {**options, **asked})
+    return carry_out_normal(settings, out, quiet=not verbose)
 
 
 def refuse_other_options(*kinds: Any) -> None:
@@ -179,35 +267,24 @@ def refuse_other_options(*kinds: Any) -> None:
             raise ValueError(f"{words[0]} is for rows with labels. Leave it out of a run with normal=True.")
 
 
-def carry_out_normal(
-    source: Path, options: SourceOptions, watch: NormalRows, target: str, seed: int, out: str | Path,
-    *, quiet: bool,
-) -> NormalRun:  # fmt: skip
+def carry_out_normal(settings: NormalSettings, out: str | Path, *, quiet: bool) -> NormalRun:
     """Return the run in a folder below `out`, read when it was done before."""
-    from ethereal.chips.targets import find_core
+    from ethereal.runs.reuse import digest_of
 
     tell: Callable[[str], None] = (lambda text: None) if quiet else partial(say, err=True)
-    core = find_core(target).name
-    if options.label is not None:
-        raise ValueError(
-            f"label= is {options.label!r}, but normal rows have no labels. Leave it out, or drop it."
-        )
-    rows = read_unlabelled(str(source), options)
-    other = None if watch.abnormal is None else read_unlabelled(watch.abnormal, options, like=rows)
+    settings = settings.checked()
+    watch, core, seed = settings.watch, settings.target, settings.seed
+    rows = read_unlabelled(settings.data, settings.table)
+    other = None if watch.abnormal is None else read_unlabelled(watch.abnormal, settings.table, like=rows)
     rows_are = "rows" if rows.front_end is None else "windows"
     tell(f"{rows.name}: {len(rows.X):,} {rows_are} without labels")
-    tested = None if watch.abnormal is None else str(Path(watch.abnormal).resolve())
-    parameters = {"data": str(source.resolve()), "abnormal": tested,
-                  "normal": True, "false_alarms": watch.false_alarms, "target": core, "seed": seed,
-                  **_as_json(cli_fields(options))}  # fmt: skip
-    folder = RunFolder.open(out, rows.name or "normal", parameters)
+    digests = "".join(digest_of(one) for one in (rows, other) if one is not None)
+    folder = RunFolder.open(out, rows.name or "normal", settings.parameters(), digests)
     folder.stage(Watched.STAGE, lambda: _watch(folder, rows, other, watch.false_alarms, core, seed, tell))
-    watched = folder.load(Watched)
-    assert watched is not None
-    run = NormalRun(folder.path, Model.load(folder.path / "model.etm"), watched)
+    run = NormalRun.load(folder.path)
     from ethereal.runs.report.normal_page import page
 
-    folder.write("report.html", page(rows.name, watched, time.strftime("%Y-%m-%d %H:%M")))
+    folder.write("report.html", page(rows.name, run.watched, time.strftime("%Y-%m-%d %H:%M")))
     return run
 
 

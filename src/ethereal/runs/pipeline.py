@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 
 from ethereal.base import watched
 from ethereal.base.messages import progress
+from ethereal.base.npz import write_arrays
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.datasets.rows import Rows, columns_named
+from ethereal.export.page.payload import rows_shown
 from ethereal.model import Model
 from ethereal.runs import forest, numbers, sensor
 from ethereal.runs.folder import RunFolder
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
     from ethereal.features.window_features import WindowFeatures
 
+TRIED = "tried.npz"  # some test rows, for a page that answers them
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
@@ -319,7 +322,9 @@ class _BoardStage:
         from ethereal.base.atomic import write_folder
         from ethereal.export.projects.writer import project_files
 
-        path = self._folder.path
+        path, n_shown = self._folder.path, rows_shown(self._model.n_features)
+        shown = {"X": self._rows.X_test[:n_shown], "y": self._rows.y_test[:n_shown]}
+        write_arrays(path / TRIED, shown, compressed=True)
         program = export.choose(self._model, target=self._target, **form)
         write_folder(path / "c", project_files("c", program), force=True)
         export.arduino(self._model, path / "arduino", target=self._target, force=True, **form)

@@ -17,7 +17,7 @@ import numpy as np
 
 from ethereal.base.atomic import write_bytes
 from ethereal.base.messages import say
-from ethereal.base.npz import write_arrays
+from ethereal.base.npz import read_arrays, write_arrays
 from ethereal.datasets.files import labels_from
 from ethereal.datasets.reading import read
 from ethereal.datasets.rows import Rows, split
@@ -118,6 +118,16 @@ class Run:
         for name, text in texts.items():
             stages.write(name, text)
         return stages.write("report.html", render(page))
+
+    def live_page(self) -> str:
+        """Return a page in which the exported C, compiled to WebAssembly, answers test rows."""
+        from ethereal.export.page.web import page_of_rows
+        from ethereal.runs.pipeline import TRIED
+
+        if not (self.folder / TRIED).exists():
+            raise ValueError(f"{self.folder} is of an earlier version, which kept no rows. Run it again")
+        rows = read_arrays(self.folder / TRIED)
+        return page_of_rows(self.model, self.folder.name, rows["X"], rows["y"])
 
     def show(self) -> None:
         """Open the page in the browser."""
