@@ -137,6 +137,13 @@ class NormalRun:
     model: Model
     watched: Watched
 
+    @property
+    def command(self) -> str:
+        """The command that asks for it."""
+        known = RunFolder(self.folder).parameters() or {}
+        asked = {name: value for name, value in known.items() if name not in ("data", "normal")}
+        return NormalSettings.of(known["data"], asked).command
+
     @classmethod
     def load(cls, folder: str | Path) -> NormalRun:
         """Return the run that a folder holds."""

@@ -50,10 +50,10 @@ def take_over(folder: RunFolder, tell: Callable[[str], None]) -> None:
     """Copy what another run beside this one trained, if it was asked for the same but for the budget."""
     if folder.result(Learned.STAGE) is not None or folder.rows is None:
         return
-    own, kernels = _of_training(folder), folder.result(Kernels.STAGE)
+    own, kernels = folder.parameters(), folder.result(Kernels.STAGE)
     for path in sorted(folder.path.parent.iterdir(), key=lambda one: one.name):
         other = RunFolder(path)
-        if path == folder.path or other.rows != folder.rows or _of_training(other) != own:
+        if path == folder.path or other.rows != folder.rows or not same_training(other.parameters(), own):
             continue
         if other.result(Learned.STAGE) is None or not _same_kernels(kernels, other.result(Kernels.STAGE)):
             continue
@@ -68,11 +68,15 @@ def take_over(folder: RunFolder, tell: Callable[[str], None]) -> None:
         return
 
 
-def _of_training(folder: RunFolder) -> dict[str, Any] | None:
-    parameters = folder.parameters()
-    if parameters is None:
-        return None
-    return {name: value for name, value in parameters.items() if name not in _AFTER_TRAINING}
+def same_training(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:
+    """Whether the parameters of two runs differ in the budget alone, or in what comes after training.
+
+    >>> same_training({"data": "a.csv", "flash": 900}, {"data": "a.csv", "flash": None})
+    True
+    """
+    if one is None or other is None:
+        return False
+    return all(one.get(name) == other.get(name) for name in {*one, *other} - _AFTER_TRAINING)
 
 
 def _same_kernels(one: dict[str, Any] | None, other: dict[str, Any] | None) -> bool:

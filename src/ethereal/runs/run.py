@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ethereal.base.atomic import write_bytes
+from ethereal.base.atomic import write_bytes, write_text
 from ethereal.base.messages import say
 from ethereal.base.npz import read_arrays, write_arrays
 from ethereal.datasets.files import labels_from
@@ -119,15 +120,31 @@ class Run:
             stages.write(name, text)
         return stages.write("report.html", render(page))
 
+    def export(self, to: str, folder: str | Path) -> Path:
+        """Write the model for a tool or a board, such as "zephyr", or as a page with "web"."""
+        from ethereal import export
+
+        if to == "web":
+            (path := Path(folder)).mkdir(parents=True)
+            write_text(path / "model.html", self.live_page())
+            return path
+        rows = self._tried()["X"] if self.model.front_end is None else None
+        return export.project(self.model, folder, to, rows=rows)
+
     def live_page(self) -> str:
         """Return a page in which the exported C, compiled to WebAssembly, answers test rows."""
         from ethereal.export.page.web import page_of_rows
+
+        rows = self._tried()
+        return page_of_rows(self.model, self.folder.name, rows["X"], rows["y"])
+
+    def _tried(self) -> dict[str, NDArray[Any]]:
+        """Return some test rows and their labels."""
         from ethereal.runs.pipeline import TRIED
 
         if not (self.folder / TRIED).exists():
             raise ValueError(f"{self.folder} is of an earlier version, which kept no rows. Run it again")
-        rows = read_arrays(self.folder / TRIED)
-        return page_of_rows(self.model, self.folder.name, rows["X"], rows["y"])
+        return read_arrays(self.folder / TRIED)
 
     def show(self) -> None:
         """Open the page in the browser."""
