@@ -67,7 +67,14 @@ def test_the_command_is_the_one_that_does_the_same(served):
     asked = {"source": "odd.csv", "label": "mood", "drop": ["day", "id"], "flash": "2048", "quick": True}
     status, said = served.ask("api/command", asked)
     assert status == 200
-    options = "--label mood --drop day --drop id --task class --flash 2048 --quick"
+    options = "--label mood --drop day --drop id --flash 2048 --quick"
+    assert said == {"command": f"ethereal run odd.csv {options}", "alike": []}
+    number = {"source": "odd.csv", "label": "gap", "task": "number", "target": "pico"}
+    _, said = served.ask("api/command", number)
+    assert said["command"] == "ethereal run odd.csv --label gap --task number --target pico"
+    asked = {"source": "odd.csv", "normal": True, "abnormal": "below/numbers.csv", "drop": ["day"]}
+    _, said = served.ask("api/command", {**asked, "false_alarms": 0.02, "target": "pico"})
+    options = "--drop day --normal --abnormal below/numbers.csv --false-alarms 0.02 --target pico"
     assert said["command"] == f"ethereal run odd.csv {options}"
 
 
@@ -79,6 +86,9 @@ def test_the_command_is_the_one_that_does_the_same(served):
         ({"source": "odd.csv", "flash": "many"}, "flash"),
         ({"source": "odd.csv", "target": "z80"}, "z80"),
         ({"source": "odd.csv", "out": "/tmp"}, "out"),
+        ({"source": "odd.csv", "normal": True, "flash": "2k"}, "flash"),
+        ({"source": "odd.csv", "normal": True, "abnormal": "../secret.csv"}, "not in the folder"),
+        ({"source": "odd.csv", "normal": True, "false_alarms": 2}, "false_alarms"),
         ({"source": "odd.csv", "seed": "1"}, "seed"),
         ({"source": "odd.csv", "quick": 1}, "quick"),
         ({"source": "odd.csv", "drop": [1]}, "drop"),
@@ -247,6 +257,9 @@ def test_a_run_goes_on_when_the_studio_is_killed(finished):
     assert run["again"]["label"] == "mood"
     assert run["again"]["source"] == "odd.csv"
     assert {"c", "arduino", "model"} <= set(run["parts"])
+    again = {**run["again"], "flash": "900", "target": "pico", "seed": 0}
+    assert finished.ask("api/command", again)[1]["alike"] == ["odd"]
+    assert finished.ask("api/command", {**again, "seed": 1})[1]["alike"] == []
 
 
 def test_what_is_taken_away_answers_like_the_model(finished):
@@ -258,6 +271,15 @@ def test_what_is_taken_away_answers_like_the_model(finished):
     assert status == 200
     assert page.startswith(b"<!doctype html>")
     assert finished.ask("runs/odd/windows.zip")[0] == 404
+    status, packed = finished.ask("runs/odd/zephyr.zip", raw=True)
+    assert status == 200
+    assert "odd/zephyr/model.h" in " ".join(zipfile.ZipFile(io.BytesIO(packed)).namelist()).replace(
+        "src/", ""
+    )
+    assert finished.ask("api/live?run=odd") == (200, {"why_not": ""})
+    status, page = finished.ask("runs/odd/live.html", raw=True)
+    assert (status, b"et_page_predict" in page or b"wasm" in page) == (200, True)
+    assert finished.ask("runs/none/live.html")[0] == 404
 
 
 def test_a_run_that_fails_says_why_and_one_that_is_cancelled_goes_on_later(finished):

@@ -64,7 +64,9 @@ def take_over(folder: RunFolder, tell: Callable[[str], None]) -> None:
             result = other.result(stage)
             if result is not None and "left_out" not in result:
                 folder.stage(stage, lambda result=result: result)  # type: ignore[misc]
-        tell(f"learn: taken from {path}, which differs in the budget alone.")
+        told = f"learn: taken from {path}, which differs in the budget alone."
+        tell(told)
+        folder.log(told)
         return
 
 

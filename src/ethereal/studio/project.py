@@ -169,6 +169,11 @@ class Summaries:
                     self._kept[key] = {"trouble": str(error)}
             return self._kept[key]
 
+    def is_done_since(self, folder: RunFolder, begun: float) -> bool:
+        """Whether a run ended after that time, whose process may still be about to end."""
+        key = _version_of(folder)
+        return key is not None and key[1] > 1e9 * begun and self.of(folder) is not None
+
     def live_page(self, folder: RunFolder) -> str:
         """Return the page in which the exported C of a run answers."""
         key = _version_of(folder)

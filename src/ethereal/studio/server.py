@@ -422,7 +422,11 @@ def _runs(studio: Studio, asked: dict[str, Any]) -> Any:
         folder = of_parameters.get(json.dumps(asked_for["parameters"], sort_keys=True))
         state = job.state
         key = str(asked_for["parameters"])
-        if state == "done" or key in shown:
+        if (
+            state == "done"
+            or key in shown
+            or (folder and studio.summaries.is_done_since(folder, asked_for["begun"]))
+        ):
             shown.add(key)
             continue
         shown.add(key)

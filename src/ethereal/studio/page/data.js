@@ -44,8 +44,7 @@ async function openTable(name) {
   data.facts = facts;
   byId("recordings").hidden = true;
   byId("reading").hidden = !/\.(csv|tsv|tab|txt)$/i.test(name);
-  data.roles = {};
-  for (const c of facts.columns) data.roles[c.name] = c.name === facts.label && c.role !== "label" ? "label" : c.role;
+  giveRoles();
   const rows = `${facts.rows.toLocaleString("en")} rows${facts.whole ? "" : ", the first ones of more. A run reads all of them"}`;
   const more = facts.more_columns ? ` ${facts.more_columns} more columns are not shown.` : "";
   byId("table-note").textContent = `${name}: ${facts.columns.length} columns, ${rows}.${more} ${facts.note}`;
@@ -53,6 +52,22 @@ async function openTable(name) {
   showColumns();
   guessTask();
   showChoices();
+  changed();
+}
+
+const roleIn = (again, c) => (c.name === again.label ? "label" : c.name === again.group ? "group" : (again.drop || []).includes(c.name) || c.kind === "refused" ? "drop" : "feature");
+// Roles as the last run of this table had them, or as the reader would give them.
+function giveRoles(again = isArchive() ? null : runs.finished.find(r => r.again?.source === data.source && r.again.label)?.again) {
+  data.isTouched = false;
+  data.roles = {};
+  for (const c of data.facts.columns) data.roles[c.name] = again ? roleIn(again, c) : c.name === data.facts.label && c.role !== "label" ? "label" : c.role;
+}
+// Runs may come after the table that they are of.
+function rolesOfRuns() {
+  if (!data.facts || data.isTouched) return;
+  giveRoles();
+  showColumns();
+  guessTask();
   changed();
 }
 
@@ -80,6 +95,7 @@ function setRole(name, role) {
       data.roles[other] = column.kind === "refused" ? "drop" : "feature";
     }
   data.roles[name] = role;
+  data.isTouched = true;
   showColumns();
   if (role === "label") {
     guessTask();
@@ -95,6 +111,7 @@ function showChoices() {
   byId("looks").hidden = !names.length;
   for (const [id, list] of [["histogram-of", names], ["x-of", numbers], ["y-of", numbers]])
     byId(id).replaceChildren(...list.map(name => make("option", { value: name }, name)));
+  if (numbers.length) byId("histogram-of").value = numbers[0];
   if (numbers.length > 1) byId("y-of").selectedIndex = 1;
   showLooks();
 }

@@ -78,6 +78,7 @@ function changed() {
   promise();
   const turn = ++asks;
   byId("start").disabled = true;
+  byId("start-note").textContent = "";
   if (!data.source) return;
   setTimeout(async () => {
     if (turn !== asks) return;
@@ -107,7 +108,7 @@ function promise() {
   const inside = run.curve.filter(([bytes, , instructions]) => bytes <= flash && (instructions ?? 0) <= most);
   const best = inside.toSorted((a, b) => b[1] - a[1])[0], small = wanted === null ? best : inside.filter(p => p[1] >= wanted).toSorted((a, b) => a[0] - b[0])[0];
   const say = ([bytes, score, n]) => `${scoreText(score, run.kind)} in ${bytesText(bytes)}${n === null ? "" : ` and ${Math.round(n).toLocaleString("en")} instructions`}`;
-  const again = data.alike?.includes(run.name) ? " Nothing has to be trained for another budget of it." : "";
+  const again = data.alike?.includes(run.name) ? " Another budget of it needs no training." : "";
   byId("promise").textContent = (!best ? `No model on the curve of ${run.name} is within these bounds.`
     : !small ? `On the curve of ${run.name}, no model within these bounds reaches ${scoreText(wanted, run.kind)}. The best has ${say(best)}.`
       : wanted === null ? `On the curve of ${run.name}, the best model within these bounds has ${say(best)}.`
@@ -121,8 +122,8 @@ function promise() {
   byId("goal-curve").replaceChildren(f.root);
 }
 const shownScore = (score, kind) => (kind === "number" ? score : 100 * score);
-function curveFrame(kind, title, points) {
-  return frame({ title, xLabel: "flash in bytes", yLabel: kind === "number" ? "R² on test rows" : "accuracy on test rows in %", xs: points.map(p => p[0]), ys: points.map(p => shownScore(p[1], kind)), logX: true });
+function curveFrame(kind, title, points, rows = " on test rows") {
+  return frame({ title, xLabel: "flash in bytes", yLabel: kind === "number" ? `R²${rows}` : `accuracy${rows} in %`, xs: points.map(p => p[0]), ys: points.map(p => shownScore(p[1], kind)), logX: true });
 }
 function drawCurve(f, some, kind, colour, name) {
   const points = some.toSorted((a, b) => a[0] - b[0]);

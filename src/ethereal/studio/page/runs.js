@@ -13,6 +13,7 @@ async function showRuns() {
   const none = make("p", { class: "empty" }, "No run yet. A run learns, prunes the model to the board, measures its C there, and compares it with a forest.");
   if (isNew || !runs.finished.length) byId("finished").replaceChildren(...(runs.finished.length || runs.begun.length ? runs.finished.map(finishedCard) : [none]));
   showCompared();
+  if (isNew) rolesOfRuns();
   if (isNew) promise();
   const ofWindows = runs.finished.filter(r => r.windows && r.kind === "class");
   byId("live").hidden = !ofWindows.length;
@@ -55,14 +56,15 @@ function begunCard(job, now) {
 function growing(job) {
   const made = job.progress?.points || {}, dots = made["held out"] || [], line = made.test || [], kind = job.again.task === "number" ? "number" : "class";
   if (dots.length + line.length < 2) return "";
-  const f = curveFrame(kind, "Models that were made so far", [...dots, ...line]);
+  const f = curveFrame(kind, "Models that were made so far", [...dots, ...line], "");
   for (const p of dots) f.root.append(svg("circle", { cx: f.X(p[0]).toFixed(1), cy: f.Y(shownScore(p[1], kind)).toFixed(1), r: 3, fill: COLOURS[5], "fill-opacity": 0.5 }));
   if (line.length) drawCurve(f, line, kind, COLOURS[0], "measured");
   const note = line.length ? "Dots: held-out rows, estimated flash. Line: test rows, measured flash." : "Models so far, on held-out rows, by estimated flash.";
   return make("figure", {}, f.root, make("figcaption", {}, note));
 }
 
-const figure = (name, text) => make("div", {}, make("dt", {}, name), make("dd", {}, text));
+// A figure of the model, and below it that of the forest.
+const figure = (name, own, other) => make("div", {}, make("dt", {}, name), make("dd", {}, own, other ? make("small", {}, `forest ${other}`) : ""));
 function finishedCard(run) {
   if (run.trouble) return make("div", { class: "run" }, make("h3", {}, run.name), make("p", { class: "trouble" }, run.trouble));
   const box = make("input", { type: "checkbox", checked: runs.chosen.has(run.name), "aria-label": `Compare ${run.name}`, onchange: e => { e.target.checked ? runs.chosen.add(run.name) : runs.chosen.delete(run.name); showCompared(); } });
@@ -72,7 +74,7 @@ function finishedCard(run) {
   const firmware = run.kind === "normal" ? "if (!model_is_normal(features)) alarm();" : run.windows ? "int label = model_push(sample);  /* or -1 */" : run.kind === "number" ? "float number = model_value(features);" : "unsigned label = model_predict(features);";
   const card = make("div", { class: "run" },
     make("div", { class: "head" }, make("h3", {}, make("label", {}, box, ` ${run.name}`)), make("span", { class: "quiet" }, `${run.date}, ${run.target}`)),
-    make("dl", { class: "figures" }, ...run.rows.slice(0, 7).map(([name, own]) => figure(name, own))),
+    make("dl", { class: "figures" }, ...run.rows.slice(0, 7).map(row => figure(...row))),
     make("div", { class: "bar" }, ...(run.kind === "normal" ? [] : [make("button", { class: "main", onclick: () => shown(openModel(run.name)) }, "Open the model")]),
       make("button", { onclick: () => openReport(run.name) }, "Report"), make("button", { onclick: () => takeGoal(run.again) }, "Take its goal")),
     weak.length || people.length ? make("details", {}, make("summary", {}, "Where it errs"), ...(weak.length ? [make("h4", {}, "Rows of each class that are recognised"), ...bars(weak.map(c => [c.label, c.found, c.rows]))] : []),
@@ -116,10 +118,8 @@ function takeGoal(again) {
     byId("encoding").value = again.encoding || "";
     byId("decimal").value = again.decimal || ".";
     if (again.source) await openSource([...byId("source").options].some(o => o.value === `${again.source}/`) ? `${again.source}/` : again.source);
-    for (const c of data.facts?.columns || []) {
-      const role = c.name === again.label ? "label" : c.name === again.group ? "group" : (again.drop || []).includes(c.name) ? "drop" : c.kind === "refused" ? "drop" : "feature";
-      data.roles[c.name] = isArchive() ? c.role : role;
-    }
+    if (data.facts && !isArchive()) giveRoles(again);
+    data.isTouched = true;
     guessTask();
     if (again.normal) setTask("normal");
     else if (["class", "number"].includes(again.task)) setTask(again.task);
