@@ -4,6 +4,9 @@ import io
 import json
 import os
 import random
+import shutil
+import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -154,11 +157,20 @@ def test_nobody_gets_in_without_token_host_and_origin(served):
         "api/project",
         "api/runs",
         "runs/a/report.html",
-        "runs/a/c.zip",
+        "runs/a/live.html",
+        "runs/a/zephyr.zip",
         "sound/a.wav",
         "api/nothing",
     ]
-    posts = ["api/start", "api/command", "api/upload?name=x.csv", "api/cut", "api/listen", "api/cancel"]
+    posts = [
+        "api/example",
+        "api/start",
+        "api/command",
+        "api/upload?name=x.csv",
+        "api/cut",
+        "api/listen",
+        "api/cancel",
+    ]
     before = sorted(served.folder.rglob("*"))
     for i in range(200):
         headers = {"x-ethereal-token": served.token, "origin": origin}
@@ -191,6 +203,7 @@ def test_requests_that_are_ours_but_odd_do_no_harm(served):
         "sound/",
         "runs/",
         "api/answers?run=x&name=",
+        "api/live?run=",
     ]
     for first in get:
         for name in names:
@@ -413,3 +426,71 @@ def test_the_folder_of_a_studio_must_be_one():
 
     result = CliRunner().invoke(app, ["studio", str(Path(__file__)), "--no-open"])
     assert result.exit_code == 1
+
+
+def call_studio(folder, *words):
+    command = [sys.executable, "-m", "ethereal", "studio", str(folder), "--no-open", *map(str, words)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "COLUMNS": "300"},
+    )
+
+
+@pytest.mark.parametrize(
+    "words, remedy",
+    [
+        (["--host", "0.0.0.0"], "name or address by which others"),
+        (["--host", "localhost"], "--certificate and --key"),
+        (["--key", "key.pem"], "go with --host"),
+        (
+            ["--host", "localhost", "--certificate", "no.pem", "--key", "no.pem"],
+            "not a certificate and its key",
+        ),
+    ],
+)
+def test_other_computers_need_a_certificate(tmp_path, words, remedy):
+    from typer.testing import CliRunner
+
+    from ethereal.cli import app
+
+    result = CliRunner().invoke(app, ["studio", str(tmp_path), "--no-open", *words])
+    assert result.exit_code == 1
+    assert remedy in result.output.replace("\n ", "")
+    assert not (tmp_path / ".studio").exists()
+
+
+def test_with_a_certificate_others_reach_it_under_its_name_alone(tmp_path):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl, which makes a certificate for the test")
+    made = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run([openssl, "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost", "-days",
+                    "1", "-keyout", made[0], "-out", made[1], "-addext", "subjectAltName=DNS:localhost"],
+                   check=True, capture_output=True)  # fmt: skip
+    (tmp_path / "project").mkdir()
+    options = "--host", "localhost", "--certificate", made[1], "--key", made[0]
+    process = call_studio(tmp_path / "project", *options)
+    try:
+        address = next(line for line in process.stdout if "https://" in line).strip()
+        assert address.startswith("https://localhost:")
+        trusted = ssl.create_default_context(cafile=str(made[1]))
+        base, token = address.split("?token=")
+
+        def status(url, **headers):
+            asked = urllib.request.Request(url, headers={"x-ethereal-token": token, **headers})
+            try:
+                return urllib.request.urlopen(asked, timeout=30, context=trusted).status
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        assert status(f"{base}api/project") == 200
+        other = base.split("/")[2].replace("localhost", "127.0.0.1")
+        assert status(f"{base}api/project", host=other) == 403
+        assert status(f"{base}api/project", origin=base.rstrip("/").replace("https", "http")) == 403
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        process.stdout.close()

@@ -314,7 +314,7 @@ def test_a_number_and_what_is_normal_are_learned_too(open_page, studio):
     page.click("#finished .run >> nth=0 >> text=Open the model")
     assert "degrees" in page.frame_locator("#report").locator("#verdict").inner_text()
 
-    page.check("input[name=task][value=normal]", force=True)
+    page.click("#goal label >> text=Normal or not")
     page.select_option("#abnormal", "strange.csv")
     until(page, "document.getElementById('command').textContent.includes('--abnormal strange.csv')")
     page.click("#start")

@@ -206,7 +206,9 @@ class _Guard:
             return "This studio answers under its own address only. Open the one that the terminal shows."
         origin = request.headers.get("origin")
         # A report in its frame has no origin of its own, and asks for nothing.
-        is_ours = origin is not None and urlsplit(origin).netloc.lower() in self._studio.hosts
+        wanted = "https" if self._studio.host else "http"
+        given = urlsplit(origin or "")
+        is_ours = given.scheme == wanted and given.netloc.lower() in self._studio.hosts
         if (origin is not None and not is_ours) or (origin is None and request.method not in ("GET", "HEAD")):
             return "This request comes from another page."
         token = request.headers.get("x-ethereal-token") or request.query_params.get("token") or ""

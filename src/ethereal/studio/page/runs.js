@@ -104,8 +104,8 @@ async function openModel(name) {
 // The exported C of a run, as the page of the run has it. Null where no compiler made it.
 async function compiledModel(name) {
   if ((await ask(`api/live${query({ run: name })}`)).why_not) return null;
-  const page = new DOMParser().parseFromString(await (await fetch(`runs/${encodeURIComponent(name)}/live.html`, { headers: { "x-ethereal-token": token } })).text(), "text/html");
-  const made = JSON.parse(page.getElementById("data").textContent), bytes = Uint8Array.from(atob(made.wasm), c => c.charCodeAt(0));
+  const page = await (await fetch(`runs/${encodeURIComponent(name)}/live.html`, { headers: { "x-ethereal-token": token } })).text();
+  const made = JSON.parse(/<script type="application\/json" id="data">([^<]*)</.exec(page)[1]), bytes = Uint8Array.from(atob(made.wasm), c => c.charCodeAt(0));
   const { instance } = await WebAssembly.instantiate(bytes);
   if (!instance.exports.et_page_check()) throw new Error("The tables of the model are not as they were exported.");
   return new BoardModel(made.model, instance.exports, made.board);
