@@ -437,7 +437,7 @@ def _runs(studio: Studio, asked: dict[str, Any]) -> Any:
             {
                 "job": job.folder.name,
                 "state": state,
-                "words": asked_for["words"],
+                "command": shlex.join(asked_for["words"]),
                 "begun": asked_for["begun"],
                 "stages": jobs.stages(folder.path if folder else None, is_normal=is_normal),
                 "progress": job.progress() if state == "running" else None,

@@ -40,6 +40,7 @@ async function openTable(name) {
     throw error;
   }
   if (turn !== opened) return;
+  if (isFolder()) for (const id of ["window", "hop", "rate"]) byId(id).value = ""; // which were of recordings
   data.source = name;
   data.facts = facts;
   byId("recordings").hidden = true;

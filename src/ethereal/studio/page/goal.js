@@ -32,9 +32,16 @@ function guessTask() {
   for (const task of ["number", "normal"]) document.querySelector(`input[name=task][value=${task}]`).disabled = task === "number" && (!others || (label && label.kind !== "number"));
   if (taskNow() !== "normal") setTask(label?.is_number ? "number" : "class");
 }
+// What the reader took for the label may be a feature, where there are no labels.
+function taskChosen() {
+  const label = withRole("label")[0], isGuess = !data.isTouched && data.facts?.columns.find(c => c.name === label)?.kind === "number";
+  if (taskNow() === "normal" && isGuess) setRole(label, "feature");
+  else if (taskNow() !== "normal" && data.facts && !label && data.facts.label) setRole(data.facts.label, "label");
+  else changed();
+}
 function showTask() {
   const task = taskNow(), label = withRole("label")[0];
-  byId("task-note").textContent = !data.source ? "" : task === "normal" ? "All rows are normal. The label, if there is one, is left out." : isFolder() ? "The folders are the classes." : label ? `The label is “${label}”.` : "Give a column the role of the label.";
+  byId("task-note").textContent = !data.source ? "" : task === "normal" ? `All rows are normal.${label ? ` The label “${label}” is left out.` : ""}` : isFolder() ? "The folders are the classes." : label ? `The label is “${label}”.` : "Give a column the role of the label.";
   byId("abnormal-box").hidden = byId("alarms-box").hidden = task !== "normal";
   for (const e of document.querySelectorAll(".bounded, .of-labels")) e.hidden = task === "normal";
   byId("split-bar").hidden = task === "normal" || !data.source;

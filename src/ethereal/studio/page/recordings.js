@@ -16,7 +16,7 @@ async function openRecordings(name) {
   const labels = [...new Set(said.recordings.map(r => r.label))];
   byId("labels").replaceChildren(...labels.map(value => make("option", { value })));
   byId("table-note").textContent = `${name} ${said.recordings.length} recordings of ${labels.length} classes: ${labels.join(", ")}. ${said.grouped ? "Whole groups are kept for the test." : "Whole recordings are kept for the test."}`;
-  byId("recording-rows").replaceChildren(...said.recordings.map(r => make("tr", { class: r.name === signal.name ? "chosen" : "" },
+  byId("recording-rows").replaceChildren(...said.recordings.map(r => make("tr", { class: r.name === signal.name ? "chosen" : "", "data-name": r.name },
     make("th", { scope: "row" }, make("button", { onclick: () => shown(openSignal(r)) }, r.file)), make("td", {}, r.label), make("td", {}, r.group), make("td", { class: "number" }, r.size))));
   byId("split-shown").replaceChildren();
   changed();
@@ -31,7 +31,7 @@ async function openSignal(recording) {
   byId("sound").hidden = !isSound;
   if (isSound) byId("sound").src = `sound/${recording.name.split("/").map(encodeURIComponent).join("/")}?token=${encodeURIComponent(token)}`;
   else byId("sound").removeAttribute("src");
-  for (const row of byId("recording-rows").children) row.className = row.textContent.startsWith(recording.file) && recording.name.includes(row.children[1].textContent) ? "chosen" : "";
+  for (const row of byId("recording-rows").children) row.className = row.dataset.name === recording.name ? "chosen" : "";
   await showSignal(0, 0);
   await showAnswers();
 }

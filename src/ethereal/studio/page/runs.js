@@ -44,7 +44,7 @@ function begunCard(job, now) {
     : make("button", { onclick: () => shown(ask("api/start", job.again).then(showRuns)) }, job.state === "failed" ? "Try again" : "Continue");
   const share = (job.stages.filter(s => s.done).length + (job.progress?.share || 0) * 0.99) / (job.stages.length || 1);
   return make("div", { class: isRunning ? "run going" : "run" },
-    make("div", { class: "head" }, make("h3", {}, job.words.slice(2).join(" ")), make("span", { id: `clock-${job.job}`, class: "quiet" }, states[job.state])),
+    make("div", { class: "head" }, make("h3", {}, job.command.replace(/^ethereal run /, "")), make("span", { id: `clock-${job.job}`, class: "quiet" }, states[job.state])),
     make("ol", { "aria-label": "Stages" }, ...job.stages.map(s => make("li", { class: `stage ${s.done ? "done" : s === next && isRunning ? "now" : ""}` }, `${s.done ? "✓ " : ""}${STAGES[s.name] || s.name}`))),
     isRunning && job.stages.length ? make("progress", { max: 1, value: Math.min(1, share), "aria-label": "Part that is done" }) : "",
     isRunning ? growing(job) : "",
@@ -80,11 +80,11 @@ function finishedCard(run) {
     weak.length || people.length ? make("details", {}, make("summary", {}, "Where it errs"), ...(weak.length ? [make("h4", {}, "Rows of each class that are recognised"), ...bars(weak.map(c => [c.label, c.found, c.rows]))] : []),
       ...(people.length ? [make("h4", {}, `Accuracy per group (${run.people_are})`), ...bars(people)] : [])) : "",
     make("details", {}, make("summary", {}, "Notes, and the lines for the firmware"), make("ul", {}, ...run.notes.map(n => make("li", {}, n))), make("pre", { tabindex: 0 }, `#include "model.h"\n\n${firmware}`), make("p", { class: "quiet" }, "The command that makes it again:"), make("pre", { tabindex: 0 }, run.command)),
-    make("div", { class: "take" }, make("h4", {}, "Take away:"), ...links, link(run.name, "all", "everything")));
+    make("div", { class: "take" }, make("h4", {}, "Take away as zip:"), ...links, link(run.name, "all", "everything")));
   [...card.querySelectorAll(".recall")].forEach((bar, i) => { bar.querySelector(".fill").style.width = `${100 * [...weak.map(c => c.found), ...people.map(p => p[1])][i]}%`; bar.querySelector(".fill").style.display = "block"; });
   return card;
 }
-const link = (name, part, text) => make("a", { href: `runs/${encodeURIComponent(name)}/${part}.zip?token=${encodeURIComponent(token)}`, download: true }, `${text} (zip)`);
+const link = (name, part, text) => make("a", { href: `runs/${encodeURIComponent(name)}/${part}.zip?token=${encodeURIComponent(token)}`, download: true }, text);
 
 function showFrame(name, file, note) {
   byId("report").src = `runs/${encodeURIComponent(name)}/${file}?token=${encodeURIComponent(token)}`;

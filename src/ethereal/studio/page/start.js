@@ -57,7 +57,7 @@ byId("histogram-of").addEventListener("change", () => shown(showHistogram()));
 for (const id of ["x-of", "y-of"]) byId(id).addEventListener("change", () => shown(showPoints()));
 byId("split").addEventListener("click", () => shown(showSplit()));
 for (const id of ["flash-slider", "time-slider", "accuracy-slider", "alarms-slider", "seed", "window", "hop", "rate"]) byId(id).addEventListener("input", changed);
-for (const radio of document.querySelectorAll("input[name=task]")) radio.addEventListener("change", changed);
+for (const radio of document.querySelectorAll("input[name=task]")) radio.addEventListener("change", taskChosen);
 byId("example").addEventListener("click", () => shown(ask("api/example", {}).then(({ name }) => openProject(name))));
 byId("to-record").addEventListener("click", () => {
   byId("record").open = true;
