@@ -66,12 +66,12 @@ def test_other_training_is_not_taken_over(first, other):
 
 def test_a_table_that_was_changed_is_another_run(first):
     rows, parameters = first.rows(), RunFolder(first.folder).parameters()
-    own = RunFolder(first.folder).rows
-    assert digest_of(rows) == own
+    digest = RunFolder(first.folder).rows
+    assert digest_of(rows) == digest
     others = {"X": rows.X + 1}, {"y": rows.y[::-1].copy()}, {"test": ~rows.test}
     changed = [replace(rows, **other) for other in others]
-    assert len({own, *map(digest_of, changed)}) == 4
-    assert RunFolder.open(first.folder.parent, "t", parameters, own).path == first.folder
+    assert len({digest, *map(digest_of, changed)}) == 4
+    assert RunFolder.open(first.folder.parent, "t", parameters, digest).path == first.folder
     assert RunFolder.open(first.folder.parent, "t", parameters, "of others").path != first.folder
 
 

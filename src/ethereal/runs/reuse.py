@@ -50,10 +50,10 @@ def take_over(folder: RunFolder, tell: Callable[[str], None]) -> None:
     """Copy what another run beside this one trained, if it was asked for the same but for the budget."""
     if folder.result(Learned.STAGE) is not None or folder.rows is None:
         return
-    own, kernels = folder.parameters(), folder.result(Kernels.STAGE)
+    wanted, kernels = folder.parameters(), folder.result(Kernels.STAGE)
     for path in sorted(folder.path.parent.iterdir(), key=lambda one: one.name):
         other = RunFolder(path)
-        if path == folder.path or other.rows != folder.rows or not same_training(other.parameters(), own):
+        if path == folder.path or other.rows != folder.rows or not same_training(other.parameters(), wanted):
             continue
         if other.result(Learned.STAGE) is None or not _same_kernels(kernels, other.result(Kernels.STAGE)):
             continue

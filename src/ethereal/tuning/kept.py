@@ -5,7 +5,6 @@ The file is JSON, then arrays and models. They are packed together, as models of
 
 from __future__ import annotations
 
-import io
 import json
 import lzma
 from collections.abc import Sequence
@@ -15,13 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ethereal.base.atomic import write_bytes
-from ethereal.base.npz import FAULTS
 from ethereal.compress.curve import Curve, PrunedModel
 from ethereal.compress.task import HeldOut
-from ethereal.model import Model
 from ethereal.model.file import from_file_bytes, to_file_bytes
 from ethereal.tuning.footprint import Footprint
 from ethereal.tuning.frontiers import BoardCurves
@@ -31,27 +27,36 @@ from ethereal.tuning.sources import Sources, Way
 _VERSION = 1
 _MOST = 2 << 30  # bytes that a file may unpack to
 _OF_ROWS = ("right", "loss", "error")  # of `HeldOut`, an entry per held-out row
+_PLAIN = ("accuracy", "price", "known")  # of `PrunedModel`
 
 
 def write_curves(path: Path, kept: BoardCurves) -> None:
     """Write curves to a file, whole or not at all."""
-    models: list[bytes] = [to_file_bytes(kept.machine)]
-    arrays: dict[str, NDArray[Any]] = {}
+    parts = [to_file_bytes(kept.machine)]
+
+    def part(content: bytes) -> int:
+        parts.append(content)
+        return len(parts) - 1
+
     curves = []
     for way, curve in kept.curves.items():
         points = []
         for point in curve.curve:
-            number = len(models)
-            models.append(to_file_bytes(point.model))
-            for name in _OF_ROWS if point.held_out is not None else ():
-                if (of_rows := getattr(point.held_out, name)) is not None:
-                    arrays[f"{number} {name}"] = of_rows
-            plain = {name: getattr(point, name) for name in ("accuracy", "price", "known")}
-            points.append({**plain, "estimate": asdict(point.estimate), "model": number})
+            of_rows = {name: getattr(point.held_out, name, None) for name in _OF_ROWS}
+            points.append(
+                {
+                    **{name: getattr(point, name) for name in _PLAIN},
+                    "estimate": asdict(point.estimate),
+                    "model": part(to_file_bytes(point.model)),
+                    "held_out": {
+                        name: [values.dtype.str, part(np.ascontiguousarray(values).tobytes())]
+                        for name, values in of_rows.items()
+                        if values is not None
+                    },
+                }
+            )
         about = {"scale": curve.scale, "teacher": curve.teacher, "sweeps": curve.sweeps}
         curves.append({"way": list(way), **about, "points": points})
-    np.savez(packed := io.BytesIO(), **arrays)  # type: ignore[arg-type]
-    parts = [packed.getvalue(), *models]
     head = {"version": _VERSION, "held_out": kept.held_out, "curves": curves, "parts": list(map(len, parts))}
     text = json.dumps(head).encode()
     write_bytes(path, lzma.compress(b"".join([len(text).to_bytes(8, "little"), text, *parts]), preset=0))
@@ -69,22 +74,24 @@ def read_curves(path: Path, ways: Sequence[Way], X: Array, groups: Array | None)
         if head["version"] != _VERSION or [tuple(one["way"]) for one in head["curves"]] != list(ways):
             return None
         places = np.cumsum([end, *head["parts"]]).tolist()
-        packed, *models = (data[a:b] for a, b in pairwise(places))
-        with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
-            curves = {Way(*one["way"]): _curve(one, models, arrays) for one in head["curves"]}
-        machine = from_file_bytes(models[0])
+        parts = [data[begin:stop] for begin, stop in pairwise(places)]
+        curves = {Way(*one["way"]): _curve(one, parts) for one in head["curves"]}
+        machine = from_file_bytes(parts[0])
         return BoardCurves(curves, head["held_out"], machine, X, Sources.of(ways, machine, X, groups))
-    except (*FAULTS, lzma.LZMAError, EOFError):
+    except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, MemoryError, lzma.LZMAError):
         return None
 
 
-def _curve(kept: dict[str, Any], models: Sequence[bytes], arrays: Any) -> Curve[Footprint]:
+def _curve(kept: dict[str, Any], parts: Sequence[bytes]) -> Curve[Footprint]:
     points = []
     for one in kept["points"]:
-        number = one["model"]
-        of_rows = [arrays.get(f"{number} {name}") for name in _OF_ROWS]
-        held_out = None if of_rows[0] is None else HeldOut(*of_rows)
-        model: Model = from_file_bytes(models[number])
-        plain = {name: one[name] for name in ("accuracy", "price", "known")}
-        points.append(PrunedModel(model, estimate=Footprint(**one["estimate"]), held_out=held_out, **plain))
+        of_rows = {name: np.frombuffer(parts[i], dtype) for name, (dtype, i) in one["held_out"].items()}
+        points.append(
+            PrunedModel(
+                from_file_bytes(parts[one["model"]]),
+                estimate=Footprint(**one["estimate"]),
+                held_out=HeldOut(**of_rows) if of_rows else None,
+                **{name: one[name] for name in _PLAIN},
+            )
+        )
     return Curve(tuple(points), kept["scale"], kept["teacher"], sweeps=kept["sweeps"])
