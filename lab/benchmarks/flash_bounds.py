@@ -54,7 +54,7 @@ def record(path, seed, bounds):
     curve = for_board(train, machine, rows.X_train, rows.y_train, seed=seed, n_jobs=1).curve
     for bound in bounds:
         budget = Budget(flash=bound, target=TARGET)
-        inner = usable(rows.X_train, TARGET, **budget.keywords)
+        inner = usable(rows.X_train, budget)
         looked = []
 
         def measure(model, inner=inner, looked=looked):

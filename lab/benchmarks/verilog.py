@@ -37,9 +37,9 @@ from ethereal.tuning.footprint import in_gates
 MACHINES = {"statlog": 3, "mammography": 1}
 
 
-def options_of(X):
-    """Return the number type in which rows come in."""
-    return {"input": "uint8"} if X.dtype == np.uint8 else {}
+def options_of(X, args):
+    """Return the number type in which rows come in, and how many features at once."""
+    return {"bus": args.bus, **({"input": "uint8"} if X.dtype == np.uint8 else {})}
 
 
 def joined(name, X, y, kept, held, args):
@@ -95,10 +95,10 @@ def tell(args, row):
 def check(args):
     for name, bound, model in kept_models(args):
         data, begin = datasets.load(name), time.time()
-        design = Design.of(model, **options_of(data.X_test))
+        design = Design.of(model, **options_of(data.X_test, args))
         n, wrong, sums = differences(design, data.X_test)
         row = {
-            "set": name, "bound": bound, "test": float((model.predict(data.X_test) == data.y_test).mean()),
+            "set": name, "bound": bound, "bus": args.bus, "test": float((model.predict(data.X_test) == data.y_test).mean()),
             "clauses": model.n_clauses, "includes": model.n_includes,
             "votes": int(np.count_nonzero(model.weights)), "estimate": design.luts, "rows": n, "wrong": wrong,
             "other sums": sums, "clocks": len(design.stream.steps), "latency": design.latency,
@@ -127,13 +127,13 @@ def six(design):
 
 def build(args):
     for name, bound, model in kept_models(args):
-        begin, options = time.time(), options_of(datasets.load(name).X_test)
+        begin, options = time.time(), options_of(datasets.load(name).X_test, args)
         if args.target == "xc7":
             row = six(Design.of(model, lut=6, **options))
         else:
             row = measure_gates(model, None, args.target, **options).as_dict()
         row["seconds"] = round(time.time() - begin)
-        tell(args, {"set": name, "bound": bound, "build": args.target, **row})
+        tell(args, {"set": name, "bound": bound, "bus": args.bus, "build": args.target, **row})
 
 
 def unpruned(args):
@@ -144,7 +144,7 @@ def unpruned(args):
         model = machine.fit(data.X_train, data.y_train).model_
         accuracy = float((model.predict(data.X_test) == data.y_test).mean())
         row = {"set": name, "build": "unpruned", "test": accuracy, "includes": model.n_includes}
-        tell(args, row | six(Design.of(model, lut=6, **options_of(data.X_test))))
+        tell(args, row | six(Design.of(model, lut=6, **options_of(data.X_test, args))))
 
 
 def show(args):
@@ -161,6 +161,7 @@ if __name__ == "__main__":
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(PAPER))
     parser.add_argument("--luts", type=lambda text: [int(n) for n in text.split(",")], default=[1000])
     parser.add_argument("--target", default="ice40-up5k")
+    parser.add_argument("--bus", type=int, default=1, help="features in a transfer")
     parser.add_argument("--clauses", type=int, default=200)
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--plain", action="store_true", help="one machine, not pruned, to be simulated")

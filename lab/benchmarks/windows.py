@@ -124,7 +124,7 @@ def record(path: Path, seed: int, budgets: list[str]) -> Iterator[dict[str, Any]
             own_groups = kept.front_end.groups
             if own_groups not in curves:
                 curves[own_groups] = curve_of(kept, plan, X, y, group, seed)
-            point = within(curves[own_groups], bounds, usable(X, bounds.target, flash=bounds.flash))
+            point = within(curves[own_groups], bounds, usable(X, bounds))
             if point.footprint is not None and bounds.excess(point.footprint) <= 1:
                 worth = point.accuracy - PER_HALVING * math.log2(point.footprint.instructions)
                 chosen.append((worth, kept, point))

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ethereal.runs.run import Run, run
     from ethereal.train.classifier import EtherealClassifier
     from ethereal.train.detector import EtherealDetector
+    from ethereal.train.machine import Machine
     from ethereal.train.regressor import EtherealRegressor
     from ethereal.trees.importing import from_trees
     from ethereal.tuning import frontier, prune, tune
@@ -26,6 +27,7 @@ _HOMES = {
     "EtherealClassifier": "ethereal.train.classifier",
     "EtherealDetector": "ethereal.train.detector",
     "EtherealRegressor": "ethereal.train.regressor",
+    "Machine": "ethereal.train.machine",
     "Model": "ethereal.model.model",
     "Run": "ethereal.runs.run",
     "WindowFeatures": "ethereal.features.window_features",
@@ -43,6 +45,7 @@ __all__ = [
     "EtherealClassifier",
     "EtherealDetector",
     "EtherealRegressor",
+    "Machine",
     "Model",
     "Run",
     "WindowFeatures",

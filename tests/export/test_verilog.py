@@ -15,6 +15,7 @@ from ethereal.export.hdl.core import Core
 from ethereal.export.hdl.design import Design
 from ethereal.export.hdl.estimate import luts_of
 from ethereal.model.needs import NotSupported
+from odd_models import as_number
 from random_models import random_clauses, random_model
 from thinned import few
 
@@ -53,6 +54,7 @@ def strange(seed):
         "pipeline": int(rng.integers(0, 4)),
         "features": ["used", "all"][seed // 2 % 2],
         "lut": [4, 6][seed % 2],
+        "bus": int(rng.integers(1, 5)),
     }
     return model, rows, options
 
@@ -87,6 +89,19 @@ def test_every_kind_of_boolean_answers_like_the_host(seed):
     n, wrong, sums = differences(design, rows[same])
     assert n > 50
     assert (wrong, sums) == (0, 0)
+
+
+@simulated
+@pytest.mark.parametrize("seed", few(range(40), 3))
+def test_a_number_is_the_sum_of_votes(seed):
+    model, rows, options = strange(seed)
+    number = as_number(model, np.random.default_rng(seed)).simplify()
+    if not number.n_clauses:
+        pytest.skip("no clause votes")
+    design = Design.of(number, **options)
+    program = design.program
+    same = (program.device_sums(program.features(rows)) == number.class_sums(rows)).all(axis=1)
+    assert differences(design, rows[same]) == (same.sum(), 0, 0)
 
 
 @simulated

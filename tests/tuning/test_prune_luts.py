@@ -67,10 +67,16 @@ def test_bounds_of_a_board_and_of_an_fpga_exclude_each_other():
         prune(model, X, y, luts=100, flash="4k")
     with pytest.raises(ValueError, match="luts is 0"):
         prune(model, X, y, luts=0)
-    with pytest.raises(ValueError, match=r"ice40-up5k is an FPGA.*prune --luts"):
+    with pytest.raises(ValueError, match=r"target='ice40-up5k' and flash=4096 are both given"):
         prune(model, X, y, flash="4k", target="ice40-up5k")
-    with pytest.raises(TypeError, match="no option 'luts'"):
+    with pytest.raises(ValueError, match=r"target='pico' are both given\. A board has no lookup tables"):
+        prune(model, X, y, luts=100, target="pico")
+    with pytest.raises(ValueError, match="luts is 9000, but ice40-up5k has 5280"):
+        prune(model, X, y, luts=9000, target="ice40-up5k")
+    with pytest.raises(ValueError, match="`ethereal run` and `ethereal prune` take lookup tables"):
         tune(X, y, luts=100)
+    with pytest.raises(ValueError, match=r"is an FPGA.*`ethereal run --target`"):
+        tune(X, y, target="ice40-up5k")
 
 
 def test_lookup_tables_alone_count(digits):

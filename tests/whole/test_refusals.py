@@ -105,6 +105,7 @@ ABOVE = {
     "learn": ("learning on the board", lambda m, to: export.choose(m, learn="votes", margin=1)),
     "micropython": ("MicroPython", lambda m, to: export.micropython(m, to / "mpy")),
     "verilog": ("Verilog", lambda m, to: export.verilog(m, to / "v")),
+    "tinytapeout": ("(Verilog|Tiny Tapeout)", lambda m, to: export.tinytapeout(m, to / "t")),
     "measure_micropython": ("the REDRESS code", lambda m, to: measure_micropython(m, X, object())),
     "web": ("the page of an export", lambda m, to: export.web(m, to / "m.html")),
     "page": ("the page", lambda m, to: render(_report(m))),
@@ -113,7 +114,7 @@ ABOVE = {
 
 # Who takes a number. All others refuse it.
 NUMBERS = {*BELOW, "rules", "describe", "importances", "explain", "save", "sizes", "estimate", "shorten",
-           "choose", "measure", "micropython", "page", "web", "figures", "prune",
+           "choose", "measure", "micropython", "verilog", "page", "web", "figures", "prune",
            *(layout for layout in export.LAYOUTS if layout != "sliced")}  # fmt: skip
 
 
@@ -161,7 +162,7 @@ def test_every_consumer_refuses_by_name(consumer, strange, tmp_path, monkeypatch
         for module in (engine, simplify):
             taken = {"meanings": frozenset(MEANINGS) | {"or"}, "outputs": frozenset({"classes", "value"})}
             monkeypatch.setattr(module, "SUPPORTS", replace(module.SUPPORTS, **taken))
-    with pytest.raises(NotSupported, match=rf"^{name}.* does not take .* {strange!r}\.$"):
+    with pytest.raises(NotSupported, match=rf"^{name}.* does not take .* {strange!r}\.( Export it as C\.)?$"):
         use(STRANGE[strange](), tmp_path)
     assert list(tmp_path.iterdir()) == []
 

@@ -113,6 +113,14 @@ def run_tool(name: str, arguments: list[str], folder: Path) -> subprocess.Comple
     return subprocess.run([path, *arguments], cwd=folder, capture_output=True, text=True, timeout=_PATIENCE)
 
 
+def missing_builders(fpga: str) -> str:
+    """Return what to install where a tool that builds for an FPGA is not found, else nothing."""
+    for name in ("yosys", FPGAS[fpga].place[0]):
+        if find_tool(name) is None:
+            return lacks(f"Building gates with {name}", f"yowasp-{name}", "fpga")
+    return ""
+
+
 def missing_simulator() -> str:
     """Return what to install where no simulator of Verilog is found, else nothing."""
     if shutil.which("iverilog") or shutil.which("verilator"):

@@ -99,8 +99,9 @@ def find_target(name: str) -> Target:
     """
     if name in FPGAS:
         raise ValueError(
-            f"{name} is an FPGA, which has gates and no program. `ethereal export --to verilog` writes them, "
-            "`ethereal measure --target` builds them, and `ethereal prune --luts` makes a model that fits."
+            f"{name} is an FPGA, which has gates and no program. `ethereal run --target` or `ethereal prune "
+            "--target` makes a model that fits, `ethereal export --to verilog` writes the gates, and "
+            "`ethereal measure --target` builds them."
         )
     if name in BOARDS:
         return target_of(BOARDS[name])

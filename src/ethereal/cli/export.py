@@ -30,7 +30,12 @@ if TYPE_CHECKING:
 
 _EXECUTED = 64  # rows that an exported program is executed on
 _LARGE = 4096  # bytes of flash, from which on a model that was not pruned gets the advice
-PACKAGES = ("micropython", "verilog", "web")  # functions of `ethereal.export` that do not write C
+PACKAGES = (
+    "micropython",
+    "tinytapeout",
+    "verilog",
+    "web",
+)  # functions of `ethereal.export` that do not write C
 MODULES = ("micropython",)  # of them, those that write a module of Python
 FORMS = tuple(sorted([*PACKAGES, *(name.replace("_", "-") for name in PROJECTS)]))
 
@@ -43,8 +48,9 @@ class Package:
     floats: str = option("float64", "MicroPython: float64 or float32 thresholds.")
     mpy: str | None = option(None, "MicroPython: also compile, bytecode or an architecture.")
     pipeline: int = option(2, "Verilog: levels of logic between registers, 0 for one at the end.")
-    features: str = option("used", "Verilog: used or all features come in.")
+    features: str = option("used", "Verilog, Tiny Tapeout: used or all features come in.")
     lut: int = option(4, "Verilog: inputs of a lookup table of the chip, 4 or 6.")
+    bus: int = option(1, "Verilog: features in a transfer. More rows a second, more lookup tables.")
     image: str | None = option(None, "Web: height and width of rows that are images, such as 28x28.")
 
 

@@ -38,9 +38,6 @@ def prune(
     max_loss: Annotated[
         float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, 0.01 is one point.")
     ] = None,
-    luts: Annotated[
-        str | None, typer.Option(help="Lookup tables on an FPGA: 2000. In place of the bounds of a board.")
-    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +52,8 @@ def prune(
         from ethereal.model import Model
 
         check_out(out, as_json)
-        if budget.on_size:
+        budget = budget.settled()
+        if budget.on_size and not budget.is_gates:
             budget = budget.on_chip()
         machine = Model.load(model)
         if machine.output.kind == "unknown":
@@ -71,7 +69,6 @@ def prune(
             budget=budget,
             max_loss=max_loss,
             groups=rows.groups_train,
-            luts=luts,
             random_state=seed,
         )
         pruning.model.save(out)

@@ -244,9 +244,8 @@ def _bits(model: Model) -> Prices:
     Clauses over patches are not in that code, so theirs is what tables of the C take.
     """
     if model.patch is not None:  # as the tables of its C have it
-        places = 32.0 if model.patch.n_places else 0.0
         literal = 8.0 if model.patch.n_content <= 256 else 16.0
-        return Prices(24.0 + places, literal, 16.0, 16.0, 0.5)
+        return Prices(16.0, literal, 16.0, 8.0 if model.n_classes <= 16 else 16.0, 0.5)
     literal = math.log2(2 * max(model.n_booleans, 1))
     boolean = 0.0 if model.booleanizer is None else _THRESHOLD_BITS
     return Prices(3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0)

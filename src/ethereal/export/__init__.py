@@ -2,7 +2,8 @@
 
 `c` writes a C99 library in a folder, `stm32f746g_disco` a complete project for the paper's board, `arduino`
 and `zephyr` a library for those. They take the options of `ExportOptions` as keywords. `micropython` writes a
-MicroPython package, `verilog` the gates of an FPGA, and `web` a page in which the C runs.
+MicroPython package, `verilog` the gates of an FPGA, `tinytapeout` those of a small chip, and `web` a page in
+which the C runs.
 docs/guide/board.md says how to use them, lab/notes/device.md what the layouts cost.
 
 Names are loaded at their first use, so that a command knows its options quickly.
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ethereal.export.c99.layouts import LAYOUTS
     from ethereal.export.c99.program import Program, make_program
     from ethereal.export.hdl import verilog
+    from ethereal.export.hdl.tapeout import tinytapeout
     from ethereal.export.mpy import micropython
     from ethereal.export.options import ExportOptions
     from ethereal.export.page.web import web
@@ -39,6 +41,7 @@ __all__ = [
     "micropython",
     "project",
     "stm32f746g_disco",
+    "tinytapeout",
     "verilog",
     "web",
     "write_folder",
@@ -53,6 +56,7 @@ __getattr__ = loader(
         "c99.program": "Program make_program",
         "c99.early": "answering_early",
         "hdl": "verilog",
+        "hdl.tapeout": "tinytapeout",
         "mpy": "micropython",
         "c99.device_rows": "NUMBER_TYPES",
         "options": "ExportOptions",

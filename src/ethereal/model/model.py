@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from ethereal.model.explain import ExplainedNumber, Explanation
     from ethereal.model.normal import NormalExplanation
     from ethereal.model.rules import Rule
+    from ethereal.model.statistics import ClauseStatistics
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
@@ -351,12 +352,7 @@ class Model:
         return self._with(feature_names=names, fitted=fitted)
 
     def with_typical_rows(self, typical_rows: ArrayLike | None) -> Model:
-        """Return the model with other typical rows, packed as bits, or none.
-
-        >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"], typical_rows=[[1], [0]])
-        >>> model.with_typical_rows(None).typical_rows is None
-        True
-        """
+        """Return the model with other typical rows, packed as bits, or none."""
         n = self.clauses.n_row_booleans
         rows = None if typical_rows is None else checks.bit_rows(typical_rows, n)
         return self._with(typical_rows=rows)
@@ -372,12 +368,7 @@ class Model:
         return self._with(fitted=self.fitted._replace(feature_map=self.feature_map.in_float32()))
 
     def with_temperature(self, temperature: float) -> Model:
-        """Return the model with another scale of `predict_proba`.
-
-        >>> model = Model([0, 1], [0, 1, 2], [[5, 0], [0, 5]], n_booleans=1, classes=["yes", "no"])
-        >>> model.with_temperature(2.5).predict_proba([[True]]).round(2)
-        array([[0.88, 0.12]])
-        """
+        """Return the model with another scale of `predict_proba`."""
         return self._with(temperature=checks.temperature(temperature))
 
     def with_unknown(self, margin: int | None, label: Any = None) -> Model:
@@ -583,20 +574,25 @@ class Model:
         return rules(self)
 
     def describe(self, max_rules: int | None = None, label: Any = None) -> str:
-        """Return readable rules per class, at most `max_rules` of each.
+        """Return readable rules of all classes or of `label`, at most `max_rules` of each, or all.
 
         The rules whose votes differ most on the typical rows come first. Without such rows, the heaviest do.
-
-        Parameters
-        ----------
-        max_rules
-            Rules of each class at most. None means all.
-        label
-            The class whose rules are returned. None means all classes.
         """
         from ethereal.model.rules import describe
 
         return describe(self, max_rules, label)
+
+    def clause_statistics(self, X: ArrayLike, y: ArrayLike) -> ClauseStatistics:
+        """Return how often each clause fires on labelled rows, and how often it is right.
+
+        >>> model = Model([0, 1], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=1, classes=["a", "b"])
+        >>> model.clause_statistics([[1], [1], [0], [0]], ["a", "b", "b", "b"]).precision
+        array([[0.5, nan],
+               [nan, 1. ]])
+        """
+        from ethereal.model.statistics import clause_statistics
+
+        return clause_statistics(self, X, y)
 
     def literal_counts(self, *, weighted: bool = False) -> NDArray[np.int64]:
         """Return how many clauses include each literal, classes x polarity (positive, negative) x literals.

@@ -101,6 +101,7 @@ class Supports:
     heaviest_vote: int = _ANY
     most_states: int = _ANY
     early: bool = False
+    elsewhere: str = ""  # what takes the kinds of models that this consumer does not
     instead: str = ""  # what to use for a model that is refused, such as "Use the layout compact."
 
     def check(self, needs: Needs) -> None:
@@ -119,7 +120,7 @@ class Supports:
         }
         for what, (needed, supported) in kinds.items():
             if needed not in supported:
-                remedy = _REMEDIES.get(needed or "", "")
+                remedy = _REMEDIES.get(needed or "", f" {self.elsewhere}".rstrip())
                 return f"{self.consumer} does not take {what} {needed!r}.{remedy}"
         if needs.early and not self.early:
             return f"{self.consumer} does not take early answers. Use the model that they were added to."

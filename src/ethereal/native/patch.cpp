@@ -31,18 +31,6 @@ void fill_planes(const PatchShape& shape, const uint64_t* row, uint64_t* planes)
     }
 }
 
-TrainPatches* train_patches() {
-    switch (cpu::isa()) {
-#if ETHEREAL_X86
-        case cpu::Isa::Avx512: return train_patches_avx512;
-        case cpu::Isa::Avx2: return train_patches_avx2;
-#elif ETHEREAL_ARM64
-        case cpu::Isa::Neon: return train_patches_neon;
-#endif
-        default: return train_patches_scalar;
-    }
-}
-
 MatchPatches* match_patches() {
     switch (cpu::isa()) {
 #if ETHEREAL_X86

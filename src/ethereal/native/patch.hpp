@@ -7,12 +7,8 @@
 // position is the number of the cell at its upper left corner. So one AND of shifted planes tests all
 // positions.
 #pragma once
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
-
-#include "random.hpp"
-#include "train_class.hpp"
 
 namespace ethereal {
 
@@ -42,21 +38,6 @@ struct PatchShape {
 
 // The planes of a row, from its Booleans as bits, cell after cell.
 void fill_planes(const PatchShape& shape, const uint64_t* row, uint64_t* planes);
-
-struct PatchEvents {
-    const PatchShape& patch;
-    const uint64_t* rows;  // as in ClassEvents, row_words 64-bit words each
-    size_t row_words;
-    const uint64_t* planes;  // rows x PatchShape::row_words
-    const uint32_t* events;  // row << 1 | (the row belongs to the class)
-    size_t n_events;
-};
-
-using TrainPatches = void(const MachineShape&, const Feedback&, const ClassAutomata&, const PatchEvents&,
-                          Stream, const std::atomic<bool>& stop);
-TrainPatches train_patches_scalar, train_patches_avx2, train_patches_avx512, train_patches_neon;
-
-TrainPatches* train_patches();  // of the instruction set in use
 
 struct PatchClauses {
     const PatchShape& patch;

@@ -1,7 +1,7 @@
 #include "cpu.hpp"
 #if ETHEREAL_X86
 #define ETHEREAL_AVX2
-#include "patch_impl.hpp"
+#include "patch_planes.hpp"
 
-ETHEREAL_DEFINE_PATCHES(train_patches_avx2, match_patches_avx2)
+ETHEREAL_DEFINE_MATCHER(match_patches_avx2)
 #endif

@@ -1,4 +1,4 @@
-// Training and evaluating clauses over patches. Included by one translation unit per instruction set (see
+// Training of clauses over patches. Included by one translation unit per instruction set (see
 // lanes.hpp).
 //
 // An update evaluates all clauses at all positions of a row. Whatever fires at several positions gets its
@@ -21,16 +21,17 @@ struct WithoutBudget {
     WithoutBudget(Feedback f, uint32_t n_literals) : feedback(f) { feedback.literal_budget = n_literals; }
 };
 
-class PatchTrainer : WithoutBudget, ClauseFeedback {
+class PatchBank : WithoutBudget, ClauseFeedback {
 public:
-    PatchTrainer(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata,
-                 Stream stream, const PatchShape& patch)
+    PatchBank(const MachineShape& shape, const Feedback& feedback, const LearningRows& rows,
+              const ClassAutomata& automata, Stream stream, uint32_t n_votes)
         : WithoutBudget(feedback, shape.n_literals),
-          ClauseFeedback(shape, WithoutBudget::feedback, automata, stream),
+          ClauseFeedback(shape, WithoutBudget::feedback, automata, stream, n_votes),
           budget_(feedback.literal_budget),
-          patch_(patch),
-          planes_(patch),
-          n_booleans_(patch.n_booleans()),
+          rows_(rows),
+          patch_(*rows.patch),
+          planes_(patch_),
+          n_booleans_(patch_.n_booleans()),
           place_(n_booleans_),
           literals_(shape.words + 2),
           matches_(shape.n_clauses * planes_.span()),
@@ -40,45 +41,30 @@ public:
         for (uint32_t j = 0; j < shape.n_clauses; ++j) list(j);
     }
 
-    void run(const PatchEvents& e, const std::atomic<bool>& stop) {
-        const size_t row_words = patch_.row_words();
-        for (size_t i = 0; i < e.n_events; ++i) {
-            if (i % kPoolLife == 0) {
-                if (stop.load(std::memory_order_relaxed)) return;
-                fill_pool();
-            }
-            const size_t row = e.events[i] >> 1;
-            planes_.load(e.planes + row * row_words);
-            update(e.rows + row * e.row_words, e.events[i] & 1);
-        }
-    }
+    using ClauseFeedback::sum;
 
-private:
-    struct Tests {
-        Vector<uint32_t> places;  // of the includes, those that are not negated first
-        size_t n_true = 0;
-    };
-
-    void update(const uint64_t* row, bool y) {
+    void look(size_t row) {
+        planes_.load(rows_.planes + row * patch_.row_words());
         std::fill(output_.begin(), output_.end(), 0);
         for (uint32_t j = 0; j < shape_.n_clauses; ++j) {
             const Tests& t = tests_[j];
             const bool fires = planes_.match(t.places.data(), t.n_true, t.places.size(), match_of(j));
             output_[j / 64] |= uint64_t(fires) << (j % 64);
         }
-        const int32_t gap = gap_of_outputs(y);
-        if (gap == 0) return;
-        draw_clauses(gap);
+    }
 
-        const Vector<uint64_t>& type_i = y ? positive_ : negative_;
-        const Vector<uint64_t>& type_ii = y ? negative_ : positive_;
+    void teach(size_t number, bool y, uint32_t c) {
+        if (!draw_clauses(y, c)) return;
+        const uint64_t* const row = rows_.literals + number * rows_.row_words;
+        const uint64_t* const type_i = side(y ? positive_ : negative_, c);
+        const uint64_t* const type_ii = side(y ? negative_ : positive_, c);
         for (uint32_t w = 0; w < output_.size(); ++w) {
             for (uint64_t left = drawn_[w] & type_i[w] & ~output_[w]; left; left &= left - 1) {
                 type_i_output_0(64 * w + ctz(left));
                 list_if_changed(64 * w + ctz(left));
             }
             for (uint64_t left = drawn_[w] & type_i[w] & output_[w]; left; left &= left - 1) {
-                if (tests_[64 * w + ctz(left)].places.size() > budget_) {
+                if (tests_[64 * w + ctz(left)].n_includes > budget_) {
                     type_i_output_0(64 * w + ctz(left));
                 } else {
                     look_where(row, 64 * w + ctz(left));
@@ -92,7 +78,14 @@ private:
                 list_if_changed(64 * w + ctz(left));
             }
         }
+        move_votes(y, c);
     }
+
+private:
+    struct Tests {
+        Vector<uint32_t> places;  // of the includes that are not idle, those that are not negated first
+        size_t n_true = 0, n_includes = 0;
+    };
 
     uint8_t* match_of(uint32_t clause) { return matches_.data() + clause * planes_.span(); }
 
@@ -160,10 +153,12 @@ private:
         uint64_t* const listed = includes_.data() + size_t(clause) * shape_.words;
         Tests& t = tests_[clause];
         t.places.clear();
-        t.n_true = 0;
+        t.n_true = t.n_includes = 0;
         for (uint32_t w = 0; w < shape_.words; ++w) {
             listed[w] = automata_.includes[w * shape_.lanes + clause];
-            for (uint64_t left = listed[w]; left; left &= left - 1) {
+            t.n_includes += popcount(listed[w]);
+            const uint64_t idle = feedback_.idle ? feedback_.idle[w] : 0;
+            for (uint64_t left = listed[w] & ~idle; left; left &= left - 1) {
                 const uint32_t literal = 64 * w + ctz(left);
                 t.n_true += literal < n_booleans_;
                 t.places.push_back(place_[literal % n_booleans_]);
@@ -172,6 +167,7 @@ private:
     }
 
     const uint32_t budget_;
+    const LearningRows& rows_;
     const PatchShape& patch_;
     PatchPlanes planes_;
     const uint32_t n_booleans_;
@@ -182,37 +178,5 @@ private:
     Vector<Tests> tests_;        // per clause
 };
 
-inline void match_all(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) {
-    PatchPlanes row(clauses.patch);
-    const uint32_t n = clauses.patch.n_booleans();
-    Vector<uint32_t> places(size_t(clauses.offsets[clauses.n_clauses]));
-    Vector<size_t> n_true(clauses.n_clauses);
-    for (size_t j = 0; j < clauses.n_clauses; ++j)
-        for (int64_t i = clauses.offsets[j]; i < clauses.offsets[j + 1]; ++i) {
-            const uint32_t literal = uint32_t(clauses.literals[i]);
-            n_true[j] += literal < n;
-            places[size_t(i)] = row.place(literal % n);
-        }
-    Vector<uint8_t> match(row.span());
-    for (size_t r = 0; r < n_rows; ++r, planes += clauses.patch.row_words()) {
-        row.load(planes);
-        for (size_t j = 0; j < clauses.n_clauses; ++j) {
-            const size_t first = size_t(clauses.offsets[j]), length = size_t(clauses.offsets[j + 1]) - first;
-            *fires++ = length && row.match(places.data() + first, n_true[j], length, match.data());
-        }
-    }
-}
-
 }  // namespace
 }  // namespace ethereal
-
-#define ETHEREAL_DEFINE_PATCHES(train, matcher)                                                        \
-    namespace ethereal {                                                                               \
-    void train(const MachineShape& m, const Feedback& f, const ClassAutomata& a, const PatchEvents& e, \
-               Stream s, const std::atomic<bool>& stop) {                                              \
-        PatchTrainer(m, f, a, s, e.patch).run(e, stop);                                                \
-    }                                                                                                  \
-    void matcher(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) { \
-        match_all(clauses, planes, n_rows, fires);                                                     \
-    }                                                                                                  \
-    }

@@ -1,7 +1,7 @@
 #include "cpu.hpp"
 #if ETHEREAL_ARM64
 #define ETHEREAL_NEON
-#include "patch_impl.hpp"
+#include "patch_planes.hpp"
 
-ETHEREAL_DEFINE_PATCHES(train_patches_neon, match_patches_neon)
+ETHEREAL_DEFINE_MATCHER(match_patches_neon)
 #endif

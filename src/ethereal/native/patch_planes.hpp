@@ -129,5 +129,33 @@ private:
     AlignedVector<uint8_t, PatchPlanes> buffer_, valid_;
 };
 
+inline void match_all(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) {
+    PatchPlanes row(clauses.patch);
+    const uint32_t n = clauses.patch.n_booleans();
+    AlignedVector<uint32_t, PatchPlanes> places(size_t(clauses.offsets[clauses.n_clauses]));
+    AlignedVector<size_t, PatchPlanes> n_true(clauses.n_clauses);
+    for (size_t j = 0; j < clauses.n_clauses; ++j)
+        for (int64_t i = clauses.offsets[j]; i < clauses.offsets[j + 1]; ++i) {
+            const uint32_t literal = uint32_t(clauses.literals[i]);
+            n_true[j] += literal < n;
+            places[size_t(i)] = row.place(literal % n);
+        }
+    AlignedVector<uint8_t, PatchPlanes> match(row.span());
+    for (size_t r = 0; r < n_rows; ++r, planes += clauses.patch.row_words()) {
+        row.load(planes);
+        for (size_t j = 0; j < clauses.n_clauses; ++j) {
+            const size_t first = size_t(clauses.offsets[j]), length = size_t(clauses.offsets[j + 1]) - first;
+            *fires++ = length && row.match(places.data() + first, n_true[j], length, match.data());
+        }
+    }
+}
+
 }  // namespace
 }  // namespace ethereal
+
+#define ETHEREAL_DEFINE_MATCHER(name)                                                                \
+    namespace ethereal {                                                                             \
+    void name(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) {  \
+        match_all(clauses, planes, n_rows, fires);                                                   \
+    }                                                                                                \
+    }

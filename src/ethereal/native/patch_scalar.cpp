@@ -1,3 +1,3 @@
-#include "patch_impl.hpp"
+#include "patch_planes.hpp"
 
-ETHEREAL_DEFINE_PATCHES(train_patches_scalar, match_patches_scalar)
+ETHEREAL_DEFINE_MATCHER(match_patches_scalar)

@@ -3,5 +3,5 @@
 #define ETHEREAL_AVX2
 #include "train_class_impl.hpp"
 
-ETHEREAL_DEFINE_TRAIN_CLASS(train_class_avx2)
+ETHEREAL_DEFINE_TRAINING(train_avx2)
 #endif

@@ -3,5 +3,5 @@
 #define ETHEREAL_AVX512
 #include "train_class_impl.hpp"
 
-ETHEREAL_DEFINE_TRAIN_CLASS(train_class_avx512)
+ETHEREAL_DEFINE_TRAINING(train_avx512)
 #endif

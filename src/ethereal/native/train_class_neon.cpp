@@ -3,5 +3,5 @@
 #define ETHEREAL_NEON
 #include "train_class_impl.hpp"
 
-ETHEREAL_DEFINE_TRAIN_CLASS(train_class_neon)
+ETHEREAL_DEFINE_TRAINING(train_neon)
 #endif

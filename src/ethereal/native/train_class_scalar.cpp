@@ -1,3 +1,3 @@
 #include "train_class_impl.hpp"
 
-ETHEREAL_DEFINE_TRAIN_CLASS(train_class_scalar)
+ETHEREAL_DEFINE_TRAINING(train_scalar)

@@ -10,6 +10,7 @@
 // event rounds it up or down at random so that the probability is exact.
 #pragma once
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 
 #include "aligned.hpp"
@@ -31,7 +32,7 @@ using Vector = AlignedVector<T, ThisSet>;
 class ClauseFeedback {
 public:
     ClauseFeedback(const MachineShape& shape, const Feedback& feedback, const ClassAutomata& automata,
-                   Stream stream)
+                   Stream stream, uint32_t n_votes)
         : shape_(shape),
           feedback_(feedback),
           automata_(automata),
@@ -41,14 +42,21 @@ public:
           certain_(length_, 127),
           truth_(length_),
           valid_(length_),
-          positive_((shape.lanes + 63) / 64),
+          output_((shape.lanes + 63) / 64),
+          drawn_(output_.size()),
+          positive_(n_votes * output_.size()),
           negative_(positive_.size()),
-          output_(positive_.size()),
-          drawn_(positive_.size()),
           before_(shape.words) {
         std::fill_n(valid_.begin(), shape.n_literals, int8_t(-1));
-        for (uint32_t j = 0; j < shape.n_clauses; ++j)
-            (j < shape.positive() ? positive_ : negative_)[j / 64] |= uint64_t(1) << (j % 64);
+        for (size_t i = 0; feedback.idle && i < shape.n_literals; ++i)
+            if (feedback.idle[i / 64] >> (i % 64) & 1) valid_[i] = 0;
+        const double dropped = feedback.variant.drop_clauses;
+        for (uint32_t j = 0; j < shape.n_clauses; ++j) {
+            if (dropped > 0 && stream_.uniform() < dropped) continue;
+            for (uint32_t c = 0; c < n_votes; ++c)
+                set_side(c, j, automata.votes ? automata.votes[c * shape.lanes + j] >= 0
+                                              : j < shape.positive());
+        }
         const double hits = 256.0 / feedback.s;
         hits_ = uint32_t(hits);
         round_up_ = uint32_t((hits - hits_) * 65536.0 + 0.5);
@@ -71,27 +79,69 @@ protected:
         }
     }
 
-    // How far the votes of the clauses that fire are from the margin.
-    int32_t gap_of_outputs(bool y) const {
-        int32_t sum = 0;
-        for (size_t w = 0; w < output_.size(); ++w)
-            sum +=
-                int32_t(popcount(output_[w] & positive_[w])) - int32_t(popcount(output_[w] & negative_[w]));
-        sum = std::min(std::max(sum, -feedback_.T), feedback_.T);
-        return y ? feedback_.T - sum : feedback_.T + sum;
+    // The votes of the clauses that fire for class c of the bank, within -T and T.
+    int64_t sum(uint32_t c) const {
+        const uint64_t *const positive = side(positive_, c), *const negative = side(negative_, c);
+        int64_t sum = 0;
+        if (!automata_.votes) {
+            for (size_t w = 0; w < output_.size(); ++w)
+                sum += int32_t(popcount(output_[w] & positive[w])) -
+                       int32_t(popcount(output_[w] & negative[w]));
+        } else {
+            const int32_t* const votes = automata_.votes + size_t(c) * shape_.lanes;
+            for (uint32_t w = 0; w < output_.size(); ++w)
+                for (uint64_t left = output_[w] & (positive[w] | negative[w]); left; left &= left - 1)
+                    sum += votes[64 * w + ctz(left)];
+        }
+        return std::min<int64_t>(std::max<int64_t>(sum, -feedback_.T), feedback_.T);
     }
 
-    // Each clause is drawn with probability gap / 2T, to 16 bits.
-    void draw_clauses(int32_t gap) {
+    // The clauses that vote for class c of the bank, or against it, as bits.
+    const uint64_t* side(const Vector<uint64_t>& sides, uint32_t c) const {
+        return sides.data() + c * output_.size();
+    }
+
+    void set_side(uint32_t c, uint32_t clause, bool is_positive) {
+        const size_t at = c * output_.size() + clause / 64;
+        const uint64_t bit = uint64_t(1) << (clause % 64);
+        (is_positive ? positive_ : negative_)[at] |= bit;
+        (is_positive ? negative_ : positive_)[at] &= ~bit;
+    }
+
+    // The votes of the drawn clauses that fire move towards a row of class c, or away from another one. Only
+    // the votes of shared clauses change their sign.
+    void move_votes(bool y, uint32_t c) {
+        if (!automata_.votes) return;
+        int32_t* const votes = automata_.votes + size_t(c) * shape_.lanes;
+        const bool is_shared = feedback_.variant.shared;
+        for (uint32_t w = 0; w < output_.size(); ++w) {
+            uint64_t left = drawn_[w] & output_[w] & (side(positive_, c)[w] | side(negative_, c)[w]);
+            for (; left; left &= left - 1) {
+                const uint32_t j = 64 * w + ctz(left);
+                const int32_t vote = votes[j] + (y ? 1 : -1);
+                if (std::abs(vote) > kLargestVote || (vote == 0 && !is_shared)) continue;
+                votes[j] = vote;
+                if (is_shared) set_side(c, j, vote >= 0);
+            }
+        }
+    }
+
+    // Draws the clauses that get feedback, unless the sum of class c is where it shall be. Each is drawn with
+    // probability gap / 2T, to 16 bits.
+    bool draw_clauses(bool y, uint32_t c) {
+        if (n_taught_++ % kPoolLife == 0) fill_pool();
+        const int64_t gap = y ? feedback_.T - sum(c) : feedback_.T + sum(c);
+        if (gap == 0) return false;
         const uint64_t twice_T = 2 * uint64_t(feedback_.T);
         const uint64_t hits = (uint64_t(gap) * 65536 + twice_T / 2) / twice_T;
         std::fill(drawn_.begin(), drawn_.end(), hits >= 65536 ? ~uint64_t(0) : 0);
-        if (hits >= 65536) return;
+        if (hits >= 65536) return true;
         const uint64_t r = stream_.next();
         const int8_t* bytes = pool_.data() + kPoolStep * (mix(r) % kPoolPlaces);
         const Bytes key = Lanes::fill64(r), above = Lanes::fill16(int16_t(32767 - int32_t(hits)));
         for (size_t j = 0; j < shape_.lanes; j += kWidth / 2)
             drawn_[j / 64] |= Lanes::gt16(Lanes::add16(Lanes::load(bytes + 2 * j), key), above) << (j % 64);
+        return true;
     }
 
     Draw draw_literals() {
@@ -109,28 +159,39 @@ protected:
                                                  Lanes::load(&valid_[i])));
     }
 
+    // Calls `use` with the function that says which literals a draw hits, of vectors of them.
+    template <class Use>
+    void with_hits(const Draw& draw, Use use) {
+        if (feedback_.idle)
+            use([&](size_t i) { return Lanes::both(draw.hit(i), Lanes::load(&valid_[i])); });
+        else
+            use([&](size_t i) { return draw.hit(i); });
+    }
+
     // Type I, output 0: every literal -1 with probability 1/s.
     void type_i_output_0(uint32_t clause) {
-        const Draw draw = draw_literals();
-        move(clause, [&](Bytes state, size_t i) { return Lanes::adds8(state, draw.hit(i)); });
+        with_hits(draw_literals(), [&](auto hit) {
+            move(clause, [&](Bytes state, size_t i) { return Lanes::adds8(state, hit(i)); });
+        });
     }
 
     // Type I, output 1: true literals +1 (unboosted: with probability (s-1)/s), false ones -1 with 1/s.
     void type_i_output_1(uint32_t clause) {
-        const Draw draw = draw_literals();
         remember_includes(clause);
-        if (feedback_.boost_true_positive) {
-            move(clause, [&](Bytes state, size_t i) {
-                const Bytes truth = Lanes::load(&truth_[i]);
-                return Lanes::subs8(Lanes::adds8(state, Lanes::without(draw.hit(i), truth)), truth);
-            });
-        } else {
-            move(clause, [&](Bytes state, size_t i) {
-                const Bytes truth = Lanes::load(&truth_[i]), hit = draw.hit(i);
-                return Lanes::subs8(Lanes::adds8(state, Lanes::without(hit, truth)),
-                                    Lanes::without(truth, hit));
-            });
-        }
+        with_hits(draw_literals(), [&](auto hits) {
+            if (feedback_.boost_true_positive) {
+                move(clause, [&](Bytes state, size_t i) {
+                    const Bytes truth = Lanes::load(&truth_[i]);
+                    return Lanes::subs8(Lanes::adds8(state, Lanes::without(hits(i), truth)), truth);
+                });
+            } else {
+                move(clause, [&](Bytes state, size_t i) {
+                    const Bytes truth = Lanes::load(&truth_[i]), hit = hits(i);
+                    return Lanes::subs8(Lanes::adds8(state, Lanes::without(hit, truth)),
+                                        Lanes::without(truth, hit));
+                });
+            }
+        });
         keep_budget(clause);
     }
 
@@ -195,11 +256,13 @@ protected:
     const size_t length_;  // automata of a clause, padding included
     Vector<int8_t> pool_;
     Vector<int8_t> certain_;        // stands in for the pool when 1/s is 1
-    Vector<int8_t> truth_, valid_;  // per literal: -1 where true, -1 where no padding
-    Vector<uint64_t> positive_, negative_, output_, drawn_;  // per clause, one bit
+    Vector<int8_t> truth_, valid_;  // per literal: -1 where true, -1 where neither padding nor idle
+    Vector<uint64_t> output_, drawn_;       // per clause, one bit; those of padding mean nothing
+    Vector<uint64_t> positive_, negative_;  // classes of the bank x bits of clauses, none of dropped ones
     Vector<uint64_t> before_;                                // includes of a clause before feedback
     Vector<uint32_t> fresh_;
     uint32_t hits_, round_up_;
+    uint64_t n_taught_ = 0;  // events so far
 };
 
 }  // namespace

@@ -25,19 +25,21 @@ using Clock = std::chrono::steady_clock;
 constexpr double kShortEpoch = 0.3;  // seconds
 constexpr auto kPoll = std::chrono::milliseconds(50);
 
-// Streams of an epoch: one per class from 0 on, and one for the order of rows.
-constexpr uint64_t kOrderStream = ~uint64_t(0);
-constexpr uint64_t kStart = ~uint64_t(0);  // stands for the epoch where automata start at random
+// Streams of an epoch: one per bank from 0 on, one for the order of rows, and one for the dropped literals.
+constexpr uint64_t kOrderStream = ~uint64_t(0), kDropStream = ~uint64_t(1);
+// Stands for the epoch where automata start at random. The votes of shared clauses take a class's number
+// from the end.
+constexpr uint64_t kStart = ~uint64_t(0);
 
-TrainClass* train_class() {
+const TrainFunctions& train_functions() {
     switch (cpu::isa()) {
 #if ETHEREAL_X86
-        case cpu::Isa::Avx512: return train_class_avx512;
-        case cpu::Isa::Avx2: return train_class_avx2;
+        case cpu::Isa::Avx512: return train_avx512;
+        case cpu::Isa::Avx2: return train_avx2;
 #elif ETHEREAL_ARM64
-        case cpu::Isa::Neon: return train_class_neon;
+        case cpu::Isa::Neon: return train_neon;
 #endif
-        default: return train_class_scalar;
+        default: return train_scalar;
     }
 }
 
@@ -47,7 +49,8 @@ TrainClass* train_class() {
 // byte per automaton; in memory where there is no room for a file.
 class Trainer::Undo {
 public:
-    explicit Undo(const AlignedVector<int8_t>& states) : file_(std::tmpfile()) {
+    Undo(const AlignedVector<int8_t>& states, const std::vector<int32_t>& votes)
+        : file_(std::tmpfile()), votes_(votes) {
         if (file_ && std::fwrite(states.data(), 1, states.size(), file_) == states.size() &&
             !std::fflush(file_))
             return;
@@ -58,7 +61,8 @@ public:
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
 
-    void restore(AlignedVector<int8_t>& states) {
+    void restore(AlignedVector<int8_t>& states, std::vector<int32_t>& votes) {
+        votes = votes_;
         if (file_) {
             std::rewind(file_);
             if (std::fread(states.data(), 1, states.size(), file_) != states.size())
@@ -75,26 +79,31 @@ private:
     }
     std::FILE* file_;
     std::vector<int8_t> copy_;
+    std::vector<int32_t> votes_;
 };
 
 Trainer::Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
                  const Feedback& feedback, uint64_t seed, bool random_start,
                  const std::optional<PatchShape>& patch)
-    : shape_{held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
+    : shape_{feedback.variant.shared ? 1 : held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
       patch_(patch),
       feedback_(feedback),
       all_classes_(n_classes),
       first_class_(first),
       seed_(seed),
       random_start_(random_start),
-      states_(size_t(held) * shape_.states_per_class()),
-      includes_(size_t(held) * shape_.include_words_per_class()) {
+      states_(size_t(shape_.n_classes) * shape_.states_per_class()),
+      includes_(size_t(shape_.n_classes) * shape_.include_words_per_class()),
+      votes_(feedback.variant.has_votes() ? size_t(held) * shape_.lanes : 0) {
+    if (feedback.variant.is_joint() && held != n_classes)
+        throw std::invalid_argument("Trainer: this machine cannot hold a part of the classes");
     start();
 }
 
 void Trainer::start() {
     std::fill(states_.begin(), states_.end(), int8_t(-128));
     const size_t length = shape_.padded_literals();
+    const Variant& variant = feedback_.variant;
     for (uint32_t c = 0; c < shape_.n_classes; ++c) {
         Stream stream(seed_, kStart, first_class_ + c);
         int8_t* clause = automata(c).states;
@@ -102,9 +111,15 @@ void Trainer::start() {
             uint64_t bits = 0;
             for (uint32_t i = 0; i < shape_.n_literals; ++i, bits >>= 1) {
                 if (random_start_ && i % 64 == 0) bits = stream.next();
-                clause[i] = int8_t(bits & 1) - 1;
+                clause[i] = int8_t(bits & 1 & (variant.negated || i < shape_.n_literals / 2)) - 1;
             }
         }
+    }
+    for (size_t c = 0; c < n_votes(); ++c) {
+        Stream stream(seed_, kStart, ~uint64_t(c));
+        for (uint32_t j = 0; j < shape_.n_clauses; ++j)
+            votes_[c * shape_.lanes + j] =
+                (variant.shared ? stream.next() & 1 : j < shape_.positive()) ? 1 : -1;
     }
     derive_includes();
     fresh_ = true;
@@ -112,11 +127,11 @@ void Trainer::start() {
 
 ClassAutomata Trainer::automata(uint32_t c) {
     return {states_.data() + c * shape_.states_per_class(),
-            includes_.data() + c * shape_.include_words_per_class()};
+            includes_.data() + c * shape_.include_words_per_class(),
+            votes_.empty() ? nullptr : votes_.data() + c * shape_.lanes};
 }
 
-std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows) const {
-    Stream stream(seed_, epochs_done_, kOrderStream);
+std::vector<uint32_t> Trainer::draw_order(const TrainingRows& rows, Stream& stream) const {
     std::vector<uint32_t> order;
     order.reserve(rows.n_rows);
     for (size_t i = 0; i < rows.n_rows; ++i) {
@@ -125,7 +140,12 @@ std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows
         for (uint64_t n = uint64_t(visits); n > 0; --n) order.push_back(uint32_t(i));
     }
     for (size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[stream.below(uint32_t(i))]);
+    return order;
+}
 
+std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows) const {
+    Stream stream(seed_, epochs_done_, kOrderStream);
+    const std::vector<uint32_t> order = draw_order(rows, stream);
     const auto held = [&](uint32_t c) { return c - first_class_; };  // wraps around below: not held either
     std::vector<std::vector<uint32_t>> events(shape_.n_classes);
     std::vector<size_t> expected(shape_.n_classes, order.size() / (all_classes_ - 1) + 1024);
@@ -144,6 +164,20 @@ std::vector<std::vector<uint32_t>> Trainer::draw_events(const TrainingRows& rows
     return events;
 }
 
+std::vector<uint64_t> Trainer::idle_literals() const {
+    const Variant& variant = feedback_.variant;
+    std::vector<uint64_t> idle;
+    if (variant.negated && variant.drop_literals == 0) return idle;
+    idle.resize(shape_.words);
+    Stream stream(seed_, epochs_done_, kDropStream);
+    for (uint32_t i = 0; i < shape_.n_literals; ++i) {
+        const bool dropped = variant.drop_literals > 0 && stream.uniform() < variant.drop_literals;
+        if (dropped || (!variant.negated && i >= shape_.n_literals / 2))
+            idle[i / 64] |= uint64_t(1) << (i % 64);
+    }
+    return idle;
+}
+
 std::vector<uint64_t> Trainer::planes_of(const TrainingRows& rows, uint32_t n_threads) const {
     std::vector<uint64_t> planes;
     if (!patch_) return planes;
@@ -156,27 +190,45 @@ std::vector<uint64_t> Trainer::planes_of(const TrainingRows& rows, uint32_t n_th
     return planes;
 }
 
+void Trainer::learn_jointly(const Feedback& feedback, const LearningRows& view, const TrainingRows& rows,
+                            const std::atomic<bool>& stop) {
+    Stream others(seed_, epochs_done_, kOrderStream);
+    const std::vector<uint32_t> order = draw_order(rows, others);
+    std::vector<ClassAutomata> banks;
+    std::vector<Stream> streams;
+    for (uint32_t c = 0; c < shape_.n_classes; ++c) {
+        banks.push_back(automata(c));
+        streams.emplace_back(seed_, epochs_done_, c);
+    }
+    train_functions().jointly(shape_, feedback, view, banks.data(),
+                              {order.data(), order.size(), rows.classes, all_classes_}, streams.data(),
+                              others, stop);
+}
+
 bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::function<bool()>& interrupted) {
     const auto begin = Clock::now();
-    const std::vector<std::vector<uint32_t>> events = draw_events(rows);
+    const bool is_joint = feedback_.variant.is_joint();
+    const auto events = is_joint ? std::vector<std::vector<uint32_t>>(1) : draw_events(rows);
     // Longest first, as the last epoch took or else by their events, so that the threads end together.
-    std::vector<uint32_t> classes(shape_.n_classes);
+    std::vector<uint32_t> classes(events.size());
     std::iota(classes.begin(), classes.end(), 0u);
     const auto cost = [&](uint32_t c) {
         return class_seconds_.empty() ? double(events[c].size()) : class_seconds_[c];
     };
     std::stable_sort(classes.begin(), classes.end(),
                      [&](uint32_t a, uint32_t b) { return cost(a) > cost(b); });
-    std::vector<double> seconds(shape_.n_classes);
+    std::vector<double> seconds(classes.size());
 
     const bool is_short = last_epoch_seconds_ >= 0 && last_epoch_seconds_ < kShortEpoch;
     const bool was_fresh = fresh_;
     std::unique_ptr<Undo> undo;
-    if (!is_short && !was_fresh) undo = std::make_unique<Undo>(states_);
+    if (!is_short && !was_fresh) undo = std::make_unique<Undo>(states_, votes_);
     fresh_ = false;
 
-    TrainClass* const train = train_class();
-    const std::vector<uint64_t> planes = planes_of(rows, n_threads);
+    const std::vector<uint64_t> planes = planes_of(rows, n_threads), idle = idle_literals();
+    const LearningRows view{patch_ ? &*patch_ : nullptr, rows.literals, row_words(), planes.data()};
+    Feedback feedback = feedback_;
+    feedback.idle = idle.empty() ? nullptr : idle.data();
     std::atomic<uint32_t> next{0};
     std::atomic<bool> stop{false};
     std::mutex mutex;
@@ -189,15 +241,12 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
             for (uint32_t i; (i = next.fetch_add(1)) < classes.size();) {
                 const uint32_t c = classes[i];
                 const auto start = Clock::now();
-                const Stream stream(seed_, epochs_done_, first_class_ + c);
-                if (patch_)
-                    train_patches()(shape_, feedback_, automata(c),
-                                    {*patch_, rows.literals, row_words(), planes.data(), events[c].data(),
-                                     events[c].size()},
-                                    stream, stop);
+                if (is_joint)
+                    learn_jointly(feedback, view, rows, stop);
                 else
-                    train(shape_, feedback_, automata(c), {rows.literals, events[c].data(), events[c].size()},
-                          stream, stop);
+                    train_functions().apart(shape_, feedback, view, automata(c),
+                                            {events[c].data(), events[c].size()},
+                                            Stream(seed_, epochs_done_, first_class_ + c), stop);
                 seconds[c] = std::chrono::duration<double>(Clock::now() - start).count();
             }
         } catch (...) {
@@ -208,7 +257,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
         if (--running == 0) finished.notify_one();
     };
     std::vector<std::thread> threads;
-    const uint32_t wanted = std::max(1u, std::min(n_threads, shape_.n_classes));
+    const uint32_t wanted = std::max(1u, std::min<uint32_t>(n_threads, uint32_t(classes.size())));
     threads.reserve(wanted);
     const auto count = [&](int change) {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -241,7 +290,7 @@ bool Trainer::epoch(const TrainingRows& rows, uint32_t n_threads, const std::fun
         if (was_fresh) {
             start();
         } else if (undo) {
-            undo->restore(states_);
+            undo->restore(states_, votes_);
             undo_exclusion();
         }
         if (failure) std::rethrow_exception(failure);
@@ -312,6 +361,17 @@ void Trainer::write_states(const uint8_t* in) {
         for (uint32_t l = 0; l < shape_.n_literals; ++l) states_[i + l] = int8_t(int32_t(*in++) - 128);
     derive_includes();
     lowered_.clear();
+    fresh_ = false;
+}
+
+void Trainer::read_votes(int32_t* out) const {
+    for (size_t c = 0; c < n_votes(); ++c)
+        out = std::copy_n(votes_.data() + c * shape_.lanes, shape_.n_clauses, out);
+}
+
+void Trainer::write_votes(const int32_t* in) {
+    for (size_t c = 0; c < n_votes(); ++c, in += shape_.n_clauses)
+        std::copy_n(in, shape_.n_clauses, votes_.data() + c * shape_.lanes);
     fresh_ = false;
 }
 

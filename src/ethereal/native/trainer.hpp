@@ -12,7 +12,7 @@
 namespace ethereal {
 
 struct TrainingRows {
-    const uint64_t* literals;  // n_rows x Trainer::row_words, as in ClassEvents::rows
+    const uint64_t* literals;  // n_rows x Trainer::row_words, as in LearningRows
     const int32_t* classes;    // n_rows
     const double* weights;     // n_rows, mean number of visits per epoch; null: once each
     size_t n_rows;
@@ -21,7 +21,8 @@ struct TrainingRows {
 class Trainer {
 public:
     // Holds the automata of `held` of the n_classes classes, from `first` on; usually all. The others train
-    // elsewhere: a class's automata depend on the rows and the seed, not on what other classes learn.
+    // elsewhere: a class's automata depend on the rows and the seed, not on what other classes learn. Joint
+    // variants hold all, and a shared bank is one for all classes.
     Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
             const Feedback& feedback, uint64_t seed, bool random_start,
             const std::optional<PatchShape>& patch = std::nullopt);
@@ -36,7 +37,7 @@ public:
     uint64_t exclude();
     void undo_exclusion();  // of all since the last epoch
 
-    const MachineShape& shape() const { return shape_; }  // with the classes held here
+    const MachineShape& shape() const { return shape_; }  // with the banks held here
     size_t row_words() const { return patch_ ? (2 * patch_->row_booleans() + 63) / 64 : shape_.words; }
     uint32_t all_classes() const { return all_classes_; }
     uint64_t epochs_done() const { return epochs_done_; }
@@ -45,13 +46,21 @@ public:
 
     void read_states(uint8_t* out) const;  // n_classes x n_clauses x n_literals, 0..255, included from 128 on
     void write_states(const uint8_t* in);
+    // Votes, n_votes() x n_clauses: of each bank for its class, or of the shared one for each class.
+    size_t n_votes() const { return votes_.size() / shape_.lanes; }  // 0 where they are 1 and -1
+    void read_votes(int32_t* out) const;
+    void write_votes(const int32_t* in);
     // Included literals, ascending, clause after clause; offsets has n_classes * n_clauses + 1 entries.
     void read_clauses(std::vector<int32_t>& literals, std::vector<int64_t>& offsets) const;
 
 private:
     class Undo;
     ClassAutomata automata(uint32_t c);
+    std::vector<uint32_t> draw_order(const TrainingRows& rows, Stream& stream) const;
     std::vector<std::vector<uint32_t>> draw_events(const TrainingRows& rows) const;
+    std::vector<uint64_t> idle_literals() const;  // of the epoch; empty: none
+    void learn_jointly(const Feedback& feedback, const LearningRows& view, const TrainingRows& rows,
+                       const std::atomic<bool>& stop);
     std::vector<uint64_t> planes_of(const TrainingRows& rows, uint32_t n_threads) const;  // of patches
     void derive_includes();
     void start();
@@ -69,6 +78,7 @@ private:
     std::vector<size_t> lowered_;        // automata that exclude() has lowered since the last epoch
     AlignedVector<int8_t> states_;
     AlignedVector<uint64_t> includes_;
+    std::vector<int32_t> votes_;  // as in read_votes, x lanes; empty: 1 and -1
 };
 
 // Rows of 0/1 bytes to literal bits: the Booleans, then their negations, padding 0.

@@ -28,6 +28,9 @@ using Packed = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device
 using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Weights = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Booleans = nb::ndarray<const bool, nb::ndim<2>, nb::device::cpu>;
+using Votes = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+// Weighted, shared, negated, focused, dropped clauses and dropped literals: see Variant.
+using VariantNumbers = std::tuple<bool, bool, bool, bool, double, double>;
 using States = nb::ndarray<const uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const std::optional<Weights>& weights,
@@ -64,13 +67,14 @@ void epoch(Trainer& trainer, const Packed& rows, const Labels& classes, const st
 
 void bind_trainer(nb::module_& m) {
     // lock_self: on free-threaded Python calls on one trainer take turns, as the global lock makes them do.
-    nb::class_<Trainer>(m, "Trainer")
+    nb::class_<Trainer> trainer(m, "Trainer");
+    trainer
         .def(
             "__init__",
             [](Trainer* self, uint32_t n_classes, uint32_t n_clauses, uint32_t n_booleans, int32_t T,
                double s, bool boost_true_positive, uint32_t literal_budget, uint64_t seed,
                std::optional<std::pair<uint32_t, uint32_t>> only, bool random_start,
-               const std::optional<PatchNumbers>& patch) {
+               const std::optional<PatchNumbers>& patch, const std::optional<VariantNumbers>& variant) {
                 const auto [first, end] = only.value_or(std::make_pair(0u, n_classes));
                 if (n_classes < 2 || n_clauses < 1 || n_booleans < 1 || T < 1 || !(s >= 1) || first >= end ||
                     end > n_classes)
@@ -81,15 +85,26 @@ void bind_trainer(nb::module_& m) {
                     throw std::invalid_argument("Trainer: too many classes, clauses or Booleans");
                 std::optional<ethereal::PatchShape> shape;
                 if (patch) shape = patch_of(*patch, n_booleans);
+                ethereal::Variant v;
+                if (variant)
+                    std::tie(v.weighted, v.shared, v.negated, v.focused, v.drop_clauses, v.drop_literals) =
+                        *variant;
+                if (!(v.drop_clauses >= 0 && v.drop_clauses < 1 && v.drop_literals >= 0 &&
+                      v.drop_literals < 1) ||
+                    (v.focused && 2.0 * n_classes * T >= double(uint64_t(1) << 32)) ||
+                    (v.shared && double(n_classes) * n_clauses > double(uint64_t(1) << 32)))
+                    throw std::invalid_argument("Trainer: variant out of range");
                 new (self) Trainer(n_classes, first, end - first, n_clauses, n_booleans,
-                                   {T, s, boost_true_positive, literal_budget}, seed, random_start, shape);
+                                   {T, s, boost_true_positive, literal_budget, v}, seed, random_start, shape);
             },
             nb::kw_only(), nb::arg("n_classes"), nb::arg("n_clauses"), nb::arg("n_booleans"), nb::arg("T"),
             nb::arg("s"), nb::arg("boost_true_positive"), nb::arg("literal_budget"), nb::arg("seed"),
             nb::arg("only").none() = nb::none(), nb::arg("random_start") = false,
-            nb::arg("patch").none() = nb::none(),
+            nb::arg("patch").none() = nb::none(), nb::arg("variant").none() = nb::none(),
             "`only`: the classes held, from the first on up to the second. `random_start`: automata begin "
-            "just below or just above the middle, else all below. `patch`: as in PatchEngine.")
+            "just below or just above the middle, else all below. `patch`: as in PatchEngine. `variant`: "
+            "whether weighted, shared, with negated literals, focused; shares of clauses and literals that "
+            "an epoch drops.")
         .def("epoch", &epoch, nb::arg("rows"), nb::arg("classes"), nb::arg("weights").none(),
              nb::arg("n_threads"), nb::lock_self(),
              "Train one epoch on packed rows; Ctrl-C leaves the automata as they were before it.")
@@ -127,6 +142,25 @@ void bind_trainer(nb::module_& m) {
                 self.write_states(in.data());
             },
             nb::for_getter(nb::rv_policy::move), nb::lock_self());
+
+    trainer.def_prop_rw(
+        "votes",
+        [](const Trainer& self) {
+            std::unique_ptr<int32_t[]> out(new int32_t[self.n_votes() * self.shape().n_clauses]);
+            self.read_votes(out.get());
+            return to_numpy(std::move(out), {self.n_votes(), self.shape().n_clauses});
+        },
+        [](Trainer& self, const Votes& in) {
+            if (in.shape(0) != self.n_votes() || in.shape(1) != self.shape().n_clauses)
+                throw std::invalid_argument("votes: wrong shape");
+            for (size_t i = 0; i < in.size(); ++i)
+                if (in.data()[i] < -ethereal::kLargestVote || in.data()[i] > ethereal::kLargestVote)
+                    throw std::invalid_argument("votes: out of range");
+            self.write_votes(in.data());
+        },
+        nb::for_getter(nb::rv_policy::move), nb::lock_self(),
+        "Of each class's clauses for it, or of the shared clauses for each class. No rows where they do not "
+        "learn.");
 
     m.def(
         "pack_literals",

@@ -95,8 +95,12 @@ class Settings:
         parameters = {"data": self.data, **cli_fields(self.table), **cli_fields(self.training)}
         parameters |= cli_fields(self.parts) | {"drop": list(self.table.drop or [])}
         parameters |= {name: value for name, value in cli_fields(self.unknown).items() if value}
-        bounds = cli_fields(self.budget).items()
-        parameters |= {name: None if value == math.inf else value for name, value in bounds}
+        bounds = {
+            name: None if value == math.inf else value for name, value in cli_fields(self.budget).items()
+        }
+        if bounds["luts"] is None:  # which runs of older versions do not know
+            del bounds["luts"]
+        parameters |= bounds
         parameters |= {name: value for name, value in cli_fields(self.extent).items() if name != "paper"}
         del parameters["jobs"]  # which changes no result
         return parameters
@@ -119,20 +123,23 @@ class Settings:
         from ethereal.chips.toolchain import missing_tools
 
         check_learner(self.extent.learner)
-        core, lacking = find_core(self.budget.target).name, missing_tools()
-        if self.budget.on_size:
+        budget = self.budget.settled()
+        if not budget.is_gates:
+            budget = replace(budget, target=find_core(budget.target).name)
+        if budget.on_size and not budget.is_gates:
+            lacking = missing_tools()
             if lacking:
                 raise ValueError(
                     f"flash=, ram= and instructions= need {' and '.join(lacking)}, which are not "
                     "installed. Install them with pip install 'ethereal-tm[device]', or leave the bounds out"
                 )
-            self.budget.on_chip()  # refuses more than the chip has
+            budget.on_chip()  # refuses more than the chip has
         training = self.training
         if self.extent.quick:
             clauses = min(training.clauses or QUICK_CLAUSES, QUICK_CLAUSES)
             epochs = min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS)
             training = replace(training, clauses=clauses, epochs=epochs)
-        return replace(self, budget=replace(self.budget, target=core), training=training)
+        return replace(self, budget=budget, training=training)
 
 
 def cli_fields(options: Any) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.datasets.rows import Rows, columns_named
 from ethereal.export.page.payload import rows_shown
 from ethereal.model import Model
-from ethereal.runs import forest, numbers, sensor
+from ethereal.runs import forest, gates, numbers, sensor
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.forest import ForestShape
 from ethereal.runs.options import Settings
@@ -55,6 +55,7 @@ from ethereal.train.options import TrainingOptions
 from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
+from ethereal.tuning.footprint import GateFootprint
 from ethereal.tuning.frontiers import BoardModel, Nominee, Train, machines_for
 from ethereal.tuning.machines import committee
 from ethereal.tuning.sources import Sources, Way, alone, refuse_trees_of_windows, ways_of
@@ -90,6 +91,8 @@ class Plan:
         """Return the plan for these rows. Parameters that no classifier takes are refused."""
         training, front_end = settings.training.meeting(rows.X, rows.strata), rows.front_end
         unknown, with_forest = settings.unknown, settings.extent.forest
+        if settings.budget.is_gates:
+            gates.check(settings, rows)
         if rows.is_number:
             numbers.check(settings, training)
         else:
@@ -109,7 +112,9 @@ def _ways(settings: Settings, *, is_windows: bool) -> tuple[Way, ...]:
     if is_windows:
         refuse_trees_of_windows(learner)
         return usual
-    return usual if learner == "auto" and settings.extent.quick else ways_of(learner, ("votes", "unseen"))
+    if learner == "auto" and settings.extent.quick:
+        return usual
+    return ways_of(learner, ("votes", "unseen"), is_gates=settings.budget.is_gates)
 
 
 def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
@@ -126,7 +131,17 @@ def learn(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]
 
 def board(folder: RunFolder, rows: Rows, plan: Plan, tell: Callable[[str], None]) -> None:
     """Write the exports, execute the C on the emulated core, and measure the curve and the forests."""
-    _stage(folder, Board, tell, lambda: _BoardStage(folder, rows, plan).measured())
+    measured = _on_fpga if plan.budget.is_gates else lambda *what: _BoardStage(*what).measured()
+    _stage(folder, Board, tell, lambda: measured(folder, rows, plan))
+
+
+def _on_fpga(folder: RunFolder, rows: Rows, plan: Plan) -> Board:
+    pruned = folder.load(Pruned)
+    assert pruned is not None
+    curve = [(load_model(folder, f"curve/{i}"), accuracy) for i, accuracy in enumerate(pruned.curve)]
+    return gates.board(
+        folder, rows, plan.budget, load_model(folder, "model"), rows.X_train[:TYPICAL_ROWS], curve
+    )
 
 
 def _stage(folder: RunFolder, kind: Any, tell: Callable[[str], None], work: Callable[[], Any]) -> None:
@@ -203,7 +218,7 @@ def _finished(
     for name, each in (models | {name: one.point.model for name, one in beside.items()}).items():
         each.save(folder.path / "curve" / f"{name}.etm")
     took = chosen.point.footprint
-    bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions")}
+    bounds = {name: getattr(plan.budget, name) for name in ("flash", "ram", "instructions", "luts")}
     return Pruned(
         **vars(scored),
         groups_are=rows.groups_are,
@@ -228,7 +243,8 @@ def _finished(
 
 def _origin(one: Nominee) -> Origin:
     took = one.point.footprint or one.point.estimate
-    return Origin(str(one.way), one.point.accuracy, took.bytes, took.instructions)
+    luts = took.luts if isinstance(took, GateFootprint) else None
+    return Origin(str(one.way), one.point.accuracy, took.bytes, took.instructions, luts)
 
 
 def _calibrate(

@@ -102,6 +102,7 @@ class Origin:
     accuracy: float
     flash_bytes: int
     instructions: float
+    luts: int | None = None  # where lookup tables of an FPGA count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,6 +263,23 @@ class ForestPoint(CurvePoint):
 
 
 @dataclass(frozen=True)
+class OnFpga:
+    """The gates of a model: estimated, and built where yosys and nextpnr are installed."""
+
+    chip: str
+    bound: float  # lookup tables that were allowed
+    estimated_luts: int
+    clocks: int  # of a row
+    curve: tuple[tuple[int, float], ...]  # estimated lookup tables and accuracy on test rows
+    luts: int | None = None
+    flip_flops: int | None = None
+    block_rams: int | None = None
+    mhz: float | None = None  # None where it was not built, or does not fit
+    rows_per_second: float | None = None
+    simulated: tuple[int, int] | None = None  # rows, and those of them with another class
+
+
+@dataclass(frozen=True)
 class Board:
     """What was exported and measured. What could not be had is left out with its reason."""
 
@@ -277,6 +295,7 @@ class Board:
     forests: tuple[ForestPoint, ...] = ()
     neighbours: dict[str, Neighbour] = field(default_factory=dict)
     kernels: KernelCosts | None = None
+    gates: OnFpga | None = None
 
 
 @dataclass(frozen=True)

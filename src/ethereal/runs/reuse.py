@@ -25,6 +25,7 @@ from ethereal.train.options import UnknownOptions
 from ethereal.tuning.footprint import estimate
 from ethereal.tuning.frontiers import BoardModel, Train, board_curves
 from ethereal.tuning.kept import read_curves, write_curves
+from ethereal.tuning.sources import prices_of
 
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _CURVES = "curves.xz"
 _MACHINES = ("machine.etm", "host.etm")
 _EVERY = 4  # models of a curve, one is told of
-_AFTER_TRAINING = {*BOUNDS, "target", "forest", *cli_fields(UnknownOptions())}
+_AFTER_TRAINING = {*BOUNDS, "luts", "target", "forest", *cli_fields(UnknownOptions())}
 
 
 def digest_of(rows: Rows) -> str:
@@ -97,15 +98,17 @@ def choose(
     def step(done: int, total: int) -> None:
         show(done / total, f"step {done} of {total}")
 
-    curves = read_curves(path, ways, X, groups)
+    budget = plan.budget.settled()
+    prices = prices_of(budget)
+    curves = read_curves(path, ways, X, groups, prices)
     if curves is None:
         curves = board_curves(
             train, machine(), X, y, groups=groups, seed=plan.training.seed, ways=ways,
-            n_jobs=plan.training.jobs, progress=step, told=_told,
+            n_jobs=plan.training.jobs, progress=step, told=_told, prices=prices,
         )  # fmt: skip
         write_curves(path, curves)
     show(1 - 1e-9, "the choice")
-    return curves.choose(plan.budget)
+    return curves.choose(budget)
 
 
 def _told(curve: Curve[Any]) -> None:

@@ -143,7 +143,9 @@ class Run:
         from ethereal.runs.pipeline import TRIED
 
         if not (self.folder / TRIED).exists():
-            raise ValueError(f"{self.folder} is of an earlier version, which kept no rows. Run it again")
+            raise ValueError(
+                f"{self.folder} kept no rows to try. It is for an FPGA, or of an earlier version"
+            )
         return read_arrays(self.folder / TRIED)
 
     def show(self) -> None:
@@ -161,6 +163,8 @@ class Run:
                 uses["c/"] = "float number = model_value(features);"
             if self.model.front_end is not None:
                 uses["c/"] = "int label = model_push(sample);  /* or -1 */"
+        if self.board.gates is not None:
+            uses["verilog/"] = "make sim, make lint, make ice40"
         uses["model.etm"] = f"ethereal predict {shlex.quote(str(self.folder / 'model.etm'))} new.csv"
         return {f"{self.folder}/{name}": use for name, use in uses.items()} | beside(self)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from ethereal.base.checks import bytes_text, seconds_text
 from ethereal.chips.targets import find_target
 from ethereal.model import Number
+from ethereal.runs import gates
 from ethereal.runs.forest import SIZES, ForestShape
 from ethereal.runs.results import (
     Board,
@@ -82,6 +83,9 @@ def table_of(run: Run) -> Table:
         rows.append(("right answers", _percent(unknown.test.accuracy), *blank))
     if "model" in measured:
         rows += [(name, *(_cell(m, text) for _, m in each)) for name, text in _costs(board.target).items()]
+    if board.gates is not None:
+        blank = [""] * (len(columns) - 1)
+        rows += [(name, text(board.gates), *blank) for name, text in gates.COSTS.items()]
     return Table(tuple(columns), tuple(rows), tuple(_notes(run)))
 
 
@@ -179,6 +183,8 @@ def _notes(run: Run) -> list[str]:
 
 def _board_notes(board: Board) -> list[str]:
     """Return what the costs are of, or how to get them."""
+    if board.gates is not None:
+        return gates.notes(board.gates)
     if "model" in board.measured:
         chip = find_target(board.target)
         counted = "" if chip.isa == "avr" else ", cycles by kind of instruction"
@@ -195,6 +201,7 @@ def origin_notes(pruned: Pruned) -> list[str]:
     notes = [f"The model comes from {pruned.origin}: {held_out}."]
     for one in pruned.others:
         took = f"{bytes_text(one.flash_bytes)} and {one.instructions:,.0f} instructions"
+        took = took if one.luts is None else f"{one.luts:,} lookup tables"
         notes.append(f"Instead, {one.name}: {_percent(one.accuracy)} there, in about {took}.")
     return notes
 

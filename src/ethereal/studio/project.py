@@ -26,7 +26,8 @@ _MOST_FILES, _DEEP = 500, 3  # that are listed, and folders below each other
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 # What is taken to a board, by the name on the page. Everything else in the folder of a run is its own affair.
-PARTS = {"c": "c", "arduino": "arduino", "micropython": "micropython", "model": "model.etm"}
+PARTS = {"c": "c", "arduino": "arduino", "micropython": "micropython", "verilog": "verilog",
+         "model": "model.etm"}  # fmt: skip
 
 
 class Refused(ValueError):

@@ -16,6 +16,7 @@ from ethereal.features.packing import PackedRows
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.engine import engine_of
 from ethereal.model.patch import Patch
+from ethereal.train.machine import Machine
 from ethereal.train.rules import Rule, excluded
 
 _MAX_CHANGES = 100  # that are remembered, because a schedule of T may change it at every call
@@ -129,17 +130,44 @@ class Training:
         seed: int,
         random_start: bool = False,
         patch: Patch | None = None,
+        machine: Machine | None = None,
     ) -> None:
+        self.machine = Machine() if machine is None else machine
         shape = {"n_classes": int(n_classes), "n_clauses": int(n_clauses), "n_booleans": int(n_booleans)}
         start = {"seed": int(seed), "random_start": bool(random_start)}
         anywhere = {} if patch is None else {"patch": patch.native()}
         # Those of the native trainer.
-        self.parameters: dict[str, Any] = {**shape, **start, **feedback.native(), **anywhere}
+        kind = {**feedback.native(), **anywhere, **self.machine.native()}
+        self.parameters: dict[str, Any] = {**shape, **start, **kind}
         self.patch = patch  # None where clauses look at whole rows
         self.feedback = feedback
         self.changes: list[dict[str, Any]] = []  # what was changed from outside, the newest
         self._trainer = _native.Trainer(**self.parameters)
-        self.votes = plain_votes(n_classes, n_clauses)  # (classes * clauses) x classes
+        self._plain_votes = plain_votes(n_classes, n_clauses)
+
+    @property
+    def votes(self) -> NDArray[np.int32]:
+        """Votes of all clauses, clauses x classes."""
+        learned = self.learned_votes
+        if learned is None:
+            return self._plain_votes
+        if self.machine.coalesced:
+            return np.ascontiguousarray(learned.T)
+        votes = np.zeros_like(self._plain_votes)
+        votes[np.arange(len(votes)), np.repeat(np.arange(len(learned)), learned.shape[1])] = learned.ravel()
+        return votes
+
+    @property
+    def learned_votes(self) -> NDArray[np.int32] | None:
+        """Votes as the trainer has them, classes x clauses, None where they do not learn."""
+        return self._trainer.votes if self.machine.has_votes else None
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Banks, clauses and literals. There is a bank per class, or one that all classes share."""
+        sizes = self.parameters
+        n_banks = 1 if self.machine.coalesced else sizes["n_classes"]
+        return n_banks, sizes["n_clauses"], 2 * sizes["n_booleans"]
 
     @property
     def learning(self) -> dict[str, Any]:
@@ -171,9 +199,10 @@ class Training:
         return self.voting(included(self._trainer, self.votes, self.parameters["n_booleans"]))
 
     def voting(self, clauses: Clauses) -> Clauses:
-        """Return clauses that were included here or on a worker, with their votes and their patch."""
+        """Return clauses from here, a file or a worker with their patch, and their votes or those of now."""
         kind = clauses.n_booleans, clauses.meaning, self.patch
-        return Clauses._trusted(clauses.literals, clauses.offsets, self.votes, *kind)
+        votes = clauses.weights if clauses.weights.shape[1] else self.votes
+        return Clauses._trusted(clauses.literals, clauses.offsets, votes, *kind)
 
     def learn_by(self, feedback: Feedback) -> None:
         """Continue with other feedback from the same automata."""
@@ -187,11 +216,11 @@ class Training:
             )
         old, new = asdict(self.feedback), asdict(feedback)
         self.note({name: new[name] for name in new if new[name] != old[name]})
-        states, done = self.states, self.epochs_done
+        position = self.states, self.epochs_done, self.learned_votes
         self.parameters.update(feedback.native())
         self.feedback = feedback
         self._trainer = _native.Trainer(**self.parameters)
-        self.resume(states, done)
+        self.resume(*position)
 
     def note(self, change: dict[str, Any]) -> None:
         """Remember what was changed from outside, and after how many epochs."""
@@ -253,10 +282,14 @@ class Training:
         if seen is not None:
             seen(step)
 
-    def resume(self, states: NDArray[np.uint8], epochs_done: int) -> None:
-        """Put the automata where another training left them after `epochs_done` epochs."""
+    def resume(
+        self, states: NDArray[np.uint8], epochs_done: int, votes: NDArray[np.int32] | None = None
+    ) -> None:
+        """Put the automata where another training left them after `epochs_done` epochs, and its votes."""
         self._trainer.states = states
         self._trainer.epochs_done = epochs_done
+        if votes is not None:
+            self._trainer.votes = votes
 
     def snapshot(self) -> Snapshot:
         """Return the clauses as they are now."""
@@ -283,15 +316,14 @@ class Training:
         step.records.append({"epoch": epoch, "phase": phase, **size, **known, **times})
 
     def __getstate__(self) -> dict[str, Any]:
-        state = dict(vars(self))
-        trainer = state.pop("_trainer")
-        return {**state, "_states": trainer.states, "_epochs_done": trainer.epochs_done}
+        state = {name: value for name, value in vars(self).items() if name != "_trainer"}
+        return {**state, "_position": (self.states, self.epochs_done, self.learned_votes)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        states, done = state.pop("_states"), state.pop("_epochs_done")
+        position = state.pop("_position")
         vars(self).update(state)
         self._trainer = _native.Trainer(**self.parameters)
-        self.resume(states, done)
+        self.resume(*position)
 
 
 def excludes_after(done: int, exclude_every: int | None) -> bool:

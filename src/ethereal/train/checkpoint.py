@@ -52,7 +52,8 @@ class Progress:
     states: NDArray[np.uint8]
     epochs_done: int
     history: list[dict[str, Any]]
-    candidates: list[Snapshot]  # when loaded, without votes
+    candidates: list[Snapshot]  # when loaded, without votes, unless these learn
+    votes: NDArray[np.int32] | None = None  # where they learn
 
 
 class Checkpoint:
@@ -73,9 +74,13 @@ class Checkpoint:
         if progress.epochs_done < self._epochs_found:
             return
         tensors: dict[str, NDArray[Any]] = {"states": progress.states}
+        if progress.votes is not None:
+            tensors["votes"] = progress.votes
         for i, snapshot in enumerate(progress.candidates):
             tensors[f"literals{i}"] = snapshot.clauses.literals
             tensors[f"offsets{i}"] = snapshot.clauses.offsets
+            if progress.votes is not None:
+                tensors[f"votes{i}"] = snapshot.clauses.weights
             if snapshot.states is not None:
                 tensors[f"states{i}"] = snapshot.states
         candidates = progress.candidates
@@ -118,10 +123,11 @@ class Checkpoint:
             no_votes = np.zeros((n_classes * n_clauses, 0), dtype=np.int32)  # the training has them
             candidates = []
             for i, (accuracy, epoch) in enumerate(zip(about["accuracies"], about["epochs"], strict=True)):
-                arrays = tensors[f"literals{i}"], tensors[f"offsets{i}"], no_votes
+                arrays = tensors[f"literals{i}"], tensors[f"offsets{i}"], tensors.get(f"votes{i}", no_votes)
                 clauses = Clauses(*arrays, n_literals // 2)
                 candidates.append(Snapshot(clauses, float(accuracy), int(epoch), tensors.get(f"states{i}")))
-            progress = Progress(tensors["states"], about["epochs_done"], about["history"], candidates)
+            position = tensors["states"], about["epochs_done"], about["history"], candidates
+            progress = Progress(*position, tensors.get("votes"))
             if progress.states.dtype != np.uint8 or not isinstance(progress.epochs_done, int):
                 raise TypeError(f"states of {progress.states.dtype} after {progress.epochs_done!r} epochs")
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -158,6 +164,8 @@ def identifying(parameters: dict[str, Any]) -> dict[str, Any]:
     kept = {name: value for name, value in parameters.items() if name not in _MAY_CHANGE}
     if kept.get("patch") is None:  # as before there were patches
         kept = {name: value for name, value in kept.items() if name not in ("patch", "places")}
+    if kept.get("machine") is None:
+        kept.pop("machine", None)
     return kept | {name: fingerprint(kept[name]) for name in ("exclude", "init")}
 
 

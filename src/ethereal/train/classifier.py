@@ -6,6 +6,7 @@ import math
 import numbers
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache, cached_property, partial
 from importlib.metadata import version
 from typing import Any, Literal
@@ -39,6 +40,7 @@ from ethereal.train.data import (
 )
 from ethereal.train.fitting import Fitting
 from ethereal.train.grids import literal_budget, patch_of
+from ethereal.train.machine import Machine
 from ethereal.train.paper import paper_keywords
 from ethereal.train.rules import OnEpoch, Rule, checked_states, rule_name
 from ethereal.train.unknown import calibrate
@@ -50,7 +52,7 @@ _ONLY_IN_FIT = (  # parameters that `partial_fit` has no use for
     *("noise_clauses", "refit_votes", "shorten"),
 )
 # These change neither the automata nor the choice of the epoch, or the model has them itself.
-_NOT_RECORDED = ("booleanizer", "front_end", "random_state", "n_jobs", "verbose", "keep_states")
+_NOT_RECORDED = ("booleanizer", "front_end", "random_state", "n_jobs", "verbose", "keep_states", "machine")
 
 
 def _can_continue(clf: EtherealClassifier) -> bool:
@@ -104,6 +106,9 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         `booleanizer` says otherwise. None is for rows of features.
     places
         Whether a clause may ask where its patch is. "auto" lets clauses over images ask.
+    machine
+        A `Machine`, which has weighted or coalesced clauses, or trains in other ways that the field knows. It
+        has no noise clauses unless `noise_clauses` gives a number. None is the plain machine.
     booleanizer
         "auto" takes rows of 0 and 1 as they are and sends other numbers through
         `Booleanizer("auto", missing="auto")`. A number does the same with so many bins. A `Booleanizer` of
@@ -217,6 +222,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         literal_budget: int | None = None,
         patch: tuple[int, ...] | None = None,
         places: bool | Literal["auto"] = "auto",
+        machine: Machine | None = None,
         booleanizer: Booleanizer | Literal["auto"] | int | None = "auto",
         front_end: WindowFeatures | None = None,
         validation_fraction: float = 0.1,
@@ -237,7 +243,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.epochs, self.exclude_every, self.epoch_rows = epochs, exclude_every, epoch_rows
         self.exclude, self.init = exclude, init
         self.boost_true_positive, self.literal_budget = boost_true_positive, literal_budget
-        self.patch, self.places = patch, places
+        self.patch, self.places, self.machine = patch, places, machine
         self.booleanizer, self.front_end, self.class_weight = booleanizer, front_end, class_weight
         self.validation_fraction, self.accuracy_tolerance = validation_fraction, accuracy_tolerance
         self.keep, self.patience = keep, patience
@@ -341,7 +347,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 if self.shorten:
                     self._lazy = self._plain = _LazyModel.of(shorten(self.model_, data.array))
         n_noise = noise_clauses(self.noise_clauses, self._training.parameters["n_clauses"])
-        if self.patch is not None:  # not measured, and more clauses than a patch needs
+        if self.noise_clauses == "auto" and (self.patch, self.machine) != (None, None):  # not measured there
             n_noise = 0
         if n_noise > 0 or self.refit_votes:
             n_threads = count_threads(self.n_jobs)
@@ -595,6 +601,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=seed,
             random_start=isinstance(self.init, str) and self.init == "random",
             patch=patch,
+            machine=self.machine,
         )
         if not isinstance(self.init, str):
             self._training.states = checked_states("init", self.init, self._training)
@@ -649,6 +656,10 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 f"n_clauses is {self.n_clauses}, but this machine has {n_clauses} clauses per class. Set it "
                 "back, or train a new estimator."
             )
+        if self._training.machine != (self.machine or Machine()):
+            raise ValueError(
+                "machine was changed after the first call. Set it back, or train a new estimator."
+            )
         if self._given_booleanizer != _described(self.booleanizer):
             raise ValueError(
                 "booleanizer was changed, but the automata belong to the thresholds of the first call. Set "
@@ -676,6 +687,7 @@ class EtherealClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             record["class_weight"] = str(self.class_weight)
         if self.patch is None:
             del record["patch"], record["places"]
+        record |= {} if self.machine is None else {"machine": asdict(self.machine)}
         return record
 
 

@@ -23,6 +23,7 @@ from ethereal.features.categories import find_categories, to_numbers
 from ethereal.features.packing import PackedRows, is_boolean, pack
 from ethereal.features.window_features import WindowFeatures
 from ethereal.train.grids import check_patch, fit_cells, literal_budget, rows_of_cells
+from ethereal.train.machine import Machine
 
 if TYPE_CHECKING:
     from ethereal.train.classifier import EtherealClassifier
@@ -282,6 +283,22 @@ def _check_rule_and_start(given: Mapping[str, Any]) -> None:
         raise TypeError(f'init is of type {kind}. It must be "middle", "random" or an array of automata.')
 
 
+def _check_machine(given: Mapping[str, Any]) -> None:
+    """Refuse a `machine` that is none, or that does not go with the rest."""
+    machine = given["machine"]
+    if machine is None:
+        return
+    if not isinstance(machine, Machine):
+        raise TypeError(
+            f"machine is {machine!r}. It must be a Machine, such as Machine(weighted=True), or None."
+        )
+    if machine.coalesced and given["exclude_every"] is not None:
+        raise ValueError(
+            "exclude_every= compares the clauses for a class with those against it, but the clauses of a "
+            "coalesced machine are both. Leave it at None."
+        )
+
+
 def check_classifier(given: Mapping[str, Any]) -> None:
     """Refuse parameters of `EtherealClassifier` that are out of range."""
     check_integer("n_clauses", given["n_clauses"], 1, _MILLION)
@@ -296,6 +313,7 @@ def check_classifier(given: Mapping[str, Any]) -> None:
     count_threads(given["n_jobs"])
     _check_class_weight(given["class_weight"])
     check_patch(given)
+    _check_machine(given)
     _check_rule_and_start(given)
     for name in ("boost_true_positive", "refit_votes", "shorten", "keep_states"):
         if not isinstance(given[name], (bool, np.bool_)):

@@ -99,7 +99,7 @@ class Fitting:
                 f"{checkpoint.path.parent} holds a training of {progress.epochs_done} epochs, but epochs is "
                 f"{epochs}. Ask for {progress.epochs_done} epochs or more, or give another folder."
             )
-        self.training.resume(progress.states, progress.epochs_done)
+        self.training.resume(progress.states, progress.epochs_done, progress.votes)
         self.history[:] = progress.history
         for record in progress.history:
             if record["phase"] == "set":
@@ -156,7 +156,7 @@ class Fitting:
     def _rounds(self, epochs: int, n_threads: int) -> Rounds:
         """Yield epochs one at a time, or a few at a time from the workers of a Dask client."""
         training, workers = self.training, cluster.active()
-        if workers is not None and not self._is_over():
+        if workers is not None and training.machine.classes_apart and not self._is_over():
             is_changed = self.rule is not None or self.on_epoch is not None  # between epochs, from outside
             rounds_of = _in_turn if is_changed else _rounds_ahead
             with closing(rounds_of(self, workers, epochs, n_threads)) as rounds:
@@ -182,7 +182,8 @@ class Fitting:
     def _save(self) -> None:
         if self.checkpoint is not None:
             training, candidates = self.training, self._selection.candidates
-            self.checkpoint.save(Progress(training.states, training.epochs_done, self.history, candidates))
+            position = training.states, training.epochs_done, self.history, candidates
+            self.checkpoint.save(Progress(*position, training.learned_votes))
 
 
 def _in_words(record: dict[str, Any], rows_per_second: float) -> str:

@@ -57,6 +57,7 @@ class TrainingOptions:
     refit: bool | None = None
     paper: bool = False
     literal_budget: int | None = None
+    machine: str | None = None
     shorten: bool = False
     vanilla: bool = False
     boost: bool = True
@@ -104,6 +105,7 @@ class TrainingOptions:
         """Return the estimator that the options ask for."""
         from ethereal.features.booleanizer import Booleanizer
         from ethereal.train.classifier import EtherealClassifier
+        from ethereal.train.machine import Machine
 
         for name, known in (("booleans", ("thermometer", "onehot")), ("init", ("middle", "random"))):
             if getattr(self, name) not in known:
@@ -121,6 +123,7 @@ class TrainingOptions:
             s=self.s,
             boost_true_positive=self.boost,
             literal_budget=self.literal_budget,
+            machine=None if self.machine is None else Machine.read(self.machine),
             booleanizer=None if n_bins == 0 else Booleanizer(n_bins, encoding, missing=self.missing),
             validation_fraction=self.validation,
             patience=self.patience,
@@ -191,6 +194,11 @@ class TrainOptions(TrainingOptions):
         "--paper",
     )
     literal_budget: int | None = option(None, "Most literals a clause may include.")
+    machine: str | None = option(
+        None,
+        "Another machine of the field: parts such as weighted or coalesced,drop_clauses=0.1. The others are "
+        "negated_literals=no, focused_negatives and drop_literals.",
+    )
     shorten: bool = option(False, "Drop the literals that decide nothing on the training rows.", "--shorten")
     vanilla: bool = option(False, "Train without exclusion, also with --paper.", "--vanilla")
     boost: bool = option(

@@ -63,8 +63,7 @@ def asks_to_stop(on_epoch: OnEpoch, automata: Automata, record: dict[str, Any]) 
 
 def checked_states(name: str, states: ArrayLike, training: Training) -> NDArray[np.uint8]:
     """Return automata for a training, or raise a ValueError that calls them `name`."""
-    array, sizes = np.asarray(states), training.parameters
-    shape = (sizes["n_classes"], sizes["n_clauses"], 2 * sizes["n_booleans"])
+    array, shape = np.asarray(states), training.shape
     if array.dtype != np.uint8 or array.shape != shape:
         raise ValueError(
             f"{name} has {array.dtype} of shape {array.shape}. It must have uint8 of shape {shape} "
@@ -76,6 +75,8 @@ def checked_states(name: str, states: ArrayLike, training: Training) -> NDArray[
         raise ValueError(
             f"{name} has a clause of {most} includes, but literal_budget is {budget}. Raise it first."
         )
+    if not training.machine.negated_literals and (array[:, :, shape[2] // 2 :] >= MIDDLE).any():
+        raise ValueError(f"{name} includes negated literals, but the machine has negated_literals=False.")
     return np.ascontiguousarray(array)
 
 

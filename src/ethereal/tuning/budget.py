@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ethereal.base.checks import check_integer, check_number, parse_bytes, parse_count, parse_seconds
 from ethereal.base.options import option
+from ethereal.chips.fpgas import FPGAS
 from ethereal.chips.targets import find_core, find_target
 from ethereal.model.deployment import BOUNDS, Deployment
 
@@ -27,6 +28,8 @@ Learner = Literal["auto", "machine", "trees"]
 LEARNERS: tuple[Learner, ...] = get_args(Learner)
 FROM = "auto", f"Where the model comes from: {', '.join(LEARNERS)}.", "--from"  # default, help and flag
 _TRIALS = 40  # when neither trials nor time are given
+# Share of the lookup tables of a whole FPGA. Flip-flops that are alone in a cell take others of them.
+_OF_FPGA = 0.7
 
 
 def check_learner(learner: str) -> None:
@@ -48,7 +51,8 @@ def worth_of(accuracy: float, amount: float, per_halving: float = PER_HALVING) -
 class Budget:
     """Bounds for a model on a core, as numbers or texts. None sets no bound.
 
-    "8k" is 8192 bytes of flash or RAM, and 8000 instructions of the most expensive row.
+    "8k" is 8192 bytes of flash or RAM, and 8000 instructions of the most expensive row. With `luts`, or an
+    FPGA as the target, there are lookup tables instead. `settled` then returns `Gates`.
 
     >>> Budget(flash="8k", instructions="20k").on_chip().describe()
     '8192 bytes of flash, 327680 bytes of RAM and 20000 instructions per row on cortex-m7'
@@ -60,20 +64,55 @@ class Budget:
     instructions: float = option(None, "Instructions per row: 20k.", kind=str | None)
     # A bound that holds for every row, not only for those tried: lab/notes/worst-case.md.
     worst_instructions: float = option(None, "Instructions that no row may exceed: 20k.", kind=str | None)
-    target: str = option("cortex-m7", "Core, or name of the board.", "--board", "--target")
+    target: str = option("cortex-m7", "Core, name of the board, or an FPGA.", "--board", "--target")
+    luts: float = option(None, "Lookup tables on an FPGA, in place of the others: 2000.", kind=str | None)
 
     def __post_init__(self) -> None:
         """Turn texts into numbers."""
-        for name in BOUNDS:
+        for name in (*BOUNDS, "luts"):
             given: Any = getattr(self, name)
             if isinstance(given, str):
                 given = parse_bytes(name, given) if name in ("flash", "ram") else parse_count(name, given)
             if given is not None:
-                check_number(name, given, 0, math.inf)
+                check_number(name, given, 1 if name == "luts" else 0, math.inf)
             object.__setattr__(self, name, math.inf if given is None else given)
+
+    def settled(self) -> Budget:
+        """Return the budget, as `Gates` where lookup tables are bounded or the target is an FPGA.
+
+        Without `luts`, a model may take most of the FPGA. Without an FPGA, it is one that has so many tables.
+
+        >>> Budget(luts="6k").settled().target, round(Budget(target="ice40-up5k").settled().luts)
+        ('ice40-hx8k', 3696)
+        """
+        is_fpga = self.target in FPGAS
+        if not is_fpga and self.luts == math.inf:
+            return self
+        if given := [f"{name}={getattr(self, name):g}" for name in BOUNDS if getattr(self, name) < math.inf]:
+            asked = f"target={self.target!r}" if self.luts == math.inf else f"luts={self.luts:g}"
+            raise ValueError(f"{asked} and {given[0]} are both given. A board has flash, an FPGA has tables.")
+        if not is_fpga and self.target != Budget.target:
+            raise ValueError(
+                f"luts={self.luts:g} and target={self.target!r} are both given. A board has no lookup "
+                f"tables. FPGAs are {', '.join(FPGAS)}."
+            )
+        if not is_fpga:
+            large = [name for name, fpga in FPGAS.items() if fpga.luts >= self.luts]
+            return Gates(target=large[0] if large else list(FPGAS)[-1], luts=self.luts)
+        most = FPGAS[self.target].luts
+        if most < self.luts < math.inf:
+            raise ValueError(
+                f"luts is {self.luts:g}, but {self.target} has {most}. Lower it, or take another target."
+            )
+        return Gates(target=self.target, luts=_OF_FPGA * most if self.luts == math.inf else self.luts)
 
     def on_chip(self) -> Budget:
         """Return the budget with the flash and RAM of the target's chip where they are not bounded."""
+        if self.luts < math.inf:
+            raise ValueError(
+                f"luts={self.luts:g} is for an FPGA, but this looks for a program on a board. `ethereal run` "
+                "and `ethereal prune` take lookup tables."
+            )
         chip, bounds = find_core(self.target), dict[str, float]()
         for name, most in (("flash", chip.flash_bytes), ("ram", chip.ram_bytes)):
             given = getattr(self, name)
@@ -91,6 +130,11 @@ class Budget:
     def on_size(self) -> bool:
         """Whether flash, instructions or RAM are bounded."""
         return min(self.flash, self.instructions, self.ram, self.worst_instructions) < math.inf
+
+    @property
+    def is_gates(self) -> bool:
+        """Whether lookup tables of an FPGA count, and nothing else."""
+        return isinstance(self, Gates)
 
     @property
     def keywords(self) -> dict[str, Any]:
@@ -234,15 +278,8 @@ class Gates(Budget):
     2000.0
     """
 
-    luts: Any = math.inf
     counts = None
     on_size = True
-
-    def __post_init__(self) -> None:
-        """Turn a text into a number."""
-        super().__post_init__()
-        luts = parse_count("luts", self.luts) if isinstance(self.luts, str) else self.luts
-        object.__setattr__(self, "luts", check_number("luts", luts, 1, math.inf))
 
     @property
     def promises(self) -> list[str]:
@@ -262,7 +299,7 @@ class Gates(Budget):
 
     def describe(self) -> str:
         """Return the bound in words."""
-        return f"{self.luts:g} lookup tables"
+        return f"{self.luts:g} lookup tables of {self.target}"
 
 
 @dataclass(frozen=True)
@@ -313,6 +350,7 @@ def made_for(model: Model, budget: Budget, footprint: Footprint | None) -> Model
     """Return the model with what it was pruned for, so that its export is the program that was measured.
 
     Flash and RAM of the whole chip do not count as bounds. Without any bound the record has the core alone.
+    Gates are no program, so a model for an FPGA has no record.
 
     >>> from ethereal import Model
     >>> from ethereal.tuning import Budget, Footprint
@@ -323,6 +361,8 @@ def made_for(model: Model, budget: Budget, footprint: Footprint | None) -> Model
     >>> made_for(model, Budget(), None).deployment.as_dict()
     {'target': 'cortex-m7'}
     """
+    if budget.is_gates:
+        return model
     chip = find_target(budget.target)
     whole = {"flash": chip.flash_bytes, "ram": chip.ram_bytes}
     given = {name: getattr(budget, name) for name in BOUNDS}

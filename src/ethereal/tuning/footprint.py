@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ethereal.chips.targets import Target
     from ethereal.export.c99.program import Program
     from ethereal.model import Model
+    from ethereal.tuning.budget import Budget
 
 _THRESHOLD_BYTES = 4
 MOST_ROWS = 64  # to execute a program on
@@ -181,16 +182,17 @@ def on_device(X: ArrayLike, target: str = "cortex-m7", *,
     return measure
 
 
-def usable(X: NDArray[Any], target: str, **keywords: Any) -> Measure:
-    """Return what `on_device` does, but measure nothing for a model that gives all rows of `X` one class.
+def usable(X: NDArray[Any], budget: Budget) -> Measure:
+    """Return what measures models for a budget, but nothing for one that gives all rows of `X` one class.
 
-    Such a model takes next to nothing, but it is useless.
+    Such a model takes next to nothing, but it is useless. For a board models are compiled, as `on_device`
+    does, and for an FPGA their lookup tables are estimated.
     """
-    compiled = on_device(X, target, **keywords)
+    takes = in_gates if budget.is_gates else on_device(X, budget.target, **budget.keywords)
 
     def measure(model: Model) -> Footprint | Iterable[Footprint]:
         is_constant = np.ptp(model.output.codes(model.class_sums(X))) == 0
-        return () if is_constant else compiled(model)
+        return () if is_constant else takes(model)
 
     return measure
 

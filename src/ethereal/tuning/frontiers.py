@@ -26,6 +26,7 @@ from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,
     Curve,
+    Prices,
     PruneRows,
     Teacher,
     prune_path_like,
@@ -35,7 +36,7 @@ from ethereal.features.booleanizer import Booleanizer
 from ethereal.model import Model
 from ethereal.tuning.budget import FEW_ROWS, Budget, Learner, check_learner, made_for
 from ethereal.tuning.choice import BudgetError, Choice, PrunedModel, equals_of, noise, within
-from ethereal.tuning.footprint import Footprint, Measure, estimate, priced, usable
+from ethereal.tuning.footprint import Footprint, GateFootprint, Measure, estimate, in_gates, priced, usable
 from ethereal.tuning.machines import (
     VALIDATION,
     Array,
@@ -48,7 +49,7 @@ from ethereal.tuning.machines import (
     parts,
 )
 from ethereal.tuning.pruning import check_teacher
-from ethereal.tuning.sources import Pupil, Sources, Way, ways_of
+from ethereal.tuning.sources import Pupil, Sources, Way, prices_of, ways_of
 
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
 _SPLIT_SHARE = 0.2  # share of the rows that a split holds out
@@ -115,7 +116,14 @@ class Frontier:
         another way. With `cheapest`, the cheapest of the models is taken that are equally accurate within the
         noise of the validation rows, else the most accurate one.
         """
-        take = measure or usable(self.X, budget.target, **budget.keywords)
+        budget = budget.settled()
+        if any(isinstance(one.curve[0].estimate, GateFootprint) != budget.is_gates
+               for one in self.curves.values()):  # fmt: skip
+            raise ValueError(
+                f"budget is {budget.describe()}, but a frontier has models for boards or for FPGAs. Give "
+                "frontier() such a budget."
+            )
+        take = measure or usable(self.X, budget)
 
         def point_of(points: Sequence[PrunedModel]) -> PrunedModel:
             points = points if cheapest else [replace(p, held_out=None) for p in points]
@@ -194,7 +202,7 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
     setup
         The machines, such as `tune(...).setup`. `setup.teacher` is not used: all `teachers` are tried.
     budgets
-        What the models may take. `Frontier.choose` takes further ones.
+        What the models may take. `Frontier.choose` takes further ones. All have lookup tables, or none has.
     splits
         How often a random fifth of the rows is held out, or the numbers of the rows that each split holds
         out. With groups, each split holds out another fifth of them, so there are five splits at most.
@@ -240,14 +248,16 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
 
     held_out = _held_out(labels, splits, groups, seed)
     check_learner(learner)
-    machines, ways = Machines(setup, booleanizer, epochs, seed), ways_of(learner, teachers)
-    made = frontier_of(machines, rows, labels, held_out, ways, sweeps, n_jobs, groups)
+    machines = Machines(setup, booleanizer, epochs, seed)
+    prices = prices_of(budgets[0].settled()) if budgets else None
+    ways = ways_of(learner, teachers, is_gates=prices is not None)
+    made = frontier_of(machines, rows, labels, held_out, ways, sweeps, n_jobs, groups, prices)
     return replace(made, points=tuple(made.choose(budget) for budget in budgets))
 
 
 def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence[Rows], ways: Sequence[Way],
-                sweeps: int = SWEEPS, n_jobs: int | None = None,
-                groups: Array | None = None) -> Frontier:  # fmt: skip
+                sweeps: int = SWEEPS, n_jobs: int | None = None, groups: Array | None = None,
+                prices: Prices | None = None) -> Frontier:  # fmt: skip
     """Return the frontier of machines of one setup, and of trees, without a budget yet."""
     everything, seed = (rows, labels), machines.seed
 
@@ -257,7 +267,7 @@ def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence
         # rows. The figures are in lab/notes/tuning.md.
         return machines.joined(everything, everything)
 
-    sources = Sources.of(ways, machines.reader(*everything), rows, groups)
+    sources = Sources.of(ways, machines.reader(*everything), rows, groups, prices)
     many: dict[str, Any] = {"sweeps": sweeps, "n_jobs": n_jobs}
     curves, tried = curves_of(machines.joined, last, everything, splits, sources, seed, **many)
     return Frontier(machines.setup, (), curves, tried, rows)
@@ -310,7 +320,7 @@ def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], M
                 tried[way] += (curve(),)
                 told(tried[way][-1])
             step()
-        cost = beside.while_wanted(estimate)
+        cost = beside.while_wanted(estimate if sources.prices is None else in_gates)
 
         def down(way: Way) -> Curve[Footprint]:
             if tried[way]:
@@ -461,7 +471,7 @@ class BoardCurves:
 
     def _nominees(self, budget: Budget, measure: Measure | None) -> list[Nominee]:
         if budget.on_size:
-            take = measure or usable(self.X, budget.target, **budget.keywords)
+            take = measure or usable(self.X, budget)
             refused = list[BudgetError]()
 
             def make(points: Sequence[PrunedModel]) -> PrunedModel:
@@ -528,13 +538,15 @@ def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budge
         nonlocal steps
         progress(done, steps := total)
 
-    chosen = board_curves(train, machine, X, y, progress=show, **how).choose(budget or Budget())
+    budget = (budget or Budget()).settled()
+    chosen = board_curves(train, machine, X, y, progress=show, prices=prices_of(budget), **how).choose(budget)
     progress(steps, steps)
     return chosen
 
 
 def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Array | None = None,
                  seed: int = 0, n_jobs: int | None = None, ways: Sequence[Way] = (Way("machine", "votes"),),
+                 prices: Prices | None = None,
                  progress: Callable[[int, int], None] = lambda done, total: None,
                  told: Callable[[Curve[Any]], None] = lambda curve: None) -> BoardCurves:  # fmt: skip
     """Return the curves of all ways, from a machine that learned from all rows and others of some of them.
@@ -553,7 +565,7 @@ def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Ar
     def learn(some: Labelled, rest: Labelled) -> Model:
         return train(*some)
 
-    sources = Sources.of(ways, machine, X, groups)
+    sources = Sources.of(ways, machine, X, groups, prices)
     curves, tried = curves_of(
         learn, lambda: machine, (X, y), splits, sources, seed, step, n_jobs=n_jobs, told=told
     )

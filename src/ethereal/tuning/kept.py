@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from ethereal.base.atomic import write_bytes
-from ethereal.compress.curve import Curve, PrunedModel
+from ethereal.compress.curve import Curve, Prices, PrunedModel
 from ethereal.compress.task import HeldOut
 from ethereal.model.file import from_file_bytes, to_file_bytes
-from ethereal.tuning.footprint import Footprint
+from ethereal.tuning.footprint import Footprint, GateFootprint
 from ethereal.tuning.frontiers import BoardCurves
 from ethereal.tuning.machines import Array
 from ethereal.tuning.sources import Sources, Way
@@ -57,13 +57,17 @@ def write_curves(path: Path, kept: BoardCurves) -> None:
             )
         about = {"scale": curve.scale, "teacher": curve.teacher, "sweeps": curve.sweeps}
         curves.append({"way": list(way), **about, "points": points})
-    head = {"version": _VERSION, "held_out": kept.held_out, "curves": curves, "parts": list(map(len, parts))}
+    prices = None if kept.sources is None else kept.sources.prices
+    head: dict[str, Any] = {"version": _VERSION, "prices": None if prices is None else list(prices)}
+    head |= {"held_out": kept.held_out, "curves": curves, "parts": list(map(len, parts))}
     text = json.dumps(head).encode()
     write_bytes(path, lzma.compress(b"".join([len(text).to_bytes(8, "little"), text, *parts]), preset=0))
 
 
-def read_curves(path: Path, ways: Sequence[Way], X: Array, groups: Array | None) -> BoardCurves | None:
-    """Return the curves of these ways, None where there is no such file or it was damaged.
+def read_curves(
+    path: Path, ways: Sequence[Way], X: Array, groups: Array | None, prices: Prices | None = None
+) -> BoardCurves | None:
+    """Return the curves of these ways and prices, None where there is no such file or it was damaged.
 
     `X` and `groups` are the training rows, which the file does not hold.
     """
@@ -71,13 +75,14 @@ def read_curves(path: Path, ways: Sequence[Way], X: Array, groups: Array | None)
         data = lzma.LZMADecompressor(memlimit=1 << 30).decompress(path.read_bytes(), _MOST)
         end = 8 + int.from_bytes(data[:8], "little")
         head = json.loads(data[8:end])
-        if head["version"] != _VERSION or [tuple(one["way"]) for one in head["curves"]] != list(ways):
+        known = head["version"], head["prices"], [tuple(one["way"]) for one in head["curves"]]
+        if known != (_VERSION, None if prices is None else list(prices), list(ways)):
             return None
         places = np.cumsum([end, *head["parts"]]).tolist()
         parts = [data[begin:stop] for begin, stop in pairwise(places)]
         curves = {Way(*one["way"]): _curve(one, parts) for one in head["curves"]}
         machine = from_file_bytes(parts[0])
-        return BoardCurves(curves, head["held_out"], machine, X, Sources.of(ways, machine, X, groups))
+        return BoardCurves(curves, head["held_out"], machine, X, Sources.of(ways, machine, X, groups, prices))
     except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError, MemoryError, lzma.LZMAError):
         return None
 
@@ -89,7 +94,7 @@ def _curve(kept: dict[str, Any], parts: Sequence[bytes]) -> Curve[Footprint]:
         points.append(
             PrunedModel(
                 from_file_bytes(parts[one["model"]]),
-                estimate=Footprint(**one["estimate"]),
+                estimate=(GateFootprint if "luts" in one["estimate"] else Footprint)(**one["estimate"]),
                 held_out=HeldOut(**of_rows) if of_rows else None,
                 **{name: one[name] for name in _PLAIN},
             )

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import (
-    LUT_PRICES,
     TEACHERS,
     Curve,
     PruneRows,
@@ -26,10 +25,11 @@ from ethereal.model import Model, checks
 from ethereal.model.needs import NotSupported
 from ethereal.model.simplify import without_other_groups
 from ethereal.trees.unseen import with_unseen
-from ethereal.tuning.budget import Budget, Gates, made_for
+from ethereal.tuning.budget import Budget, made_for
 from ethereal.tuning.choice import Choice
 from ethereal.tuning.footprint import Footprint, Measure, estimate, in_gates, on_device
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
+from ethereal.tuning.sources import prices_of
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,7 @@ class Pruning(Curve[Footprint]):
 def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None,
           max_loss: float | None = None, validation: tuple[ArrayLike, ArrayLike] | None = None,
           measure: Measure | None = None, teacher: Teacher = "votes", like: Curve[Any] | None = None,
-          groups: ArrayLike | None = None, luts: float | str | None = None, random_state: int = 0,
-          **bounds: Any) -> Pruning:  # fmt: skip
+          groups: ArrayLike | None = None, random_state: int = 0, **bounds: Any) -> Pruning:  # fmt: skip
     """Remove clauses, literals and votes until the model fits.
 
     With bounds, a model of windows also loses whole groups of kernels that do not pay. Several parts of its
@@ -89,15 +88,13 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         last machine can learn from all rows.
     groups
         The person or recording of each row. Whole ones are then held out.
-    luts
-        Lookup tables that the model may take on an FPGA, such as 2000 or "2k", in place of the bounds of a
-        board. The parts of the machine then have the prices of gates, and votes stay small. The number is an
-        estimate of what `ethereal.export.verilog` takes. `footprint.luts` has that of the chosen model.
     random_state
         Seed of the held-out rows and of the order in which clauses are visited.
     **bounds
         `flash`, `ram`, `instructions`, `worst_instructions` and `target` in place of `budget`, such as
-        `flash="4k"`.
+        `flash="4k"`. Or `luts` for an FPGA, such as 2000 or "2k" lookup tables. The parts of the machine
+        then have the prices of gates, and votes stay small. The number is an estimate of what
+        `ethereal.export.verilog` takes, and `footprint.luts` has that of the chosen model.
 
     Raises
     ------
@@ -120,9 +117,17 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     model = narrowed(model)
     limits, unknown = split_kwargs(Budget, bounds, budget)
     refuse("prune", unknown, Budget)
-    budget, cost, prices = limits, estimate, None
-    if luts is not None:
-        budget, cost, prices = _gates(model, luts, limits), in_gates, LUT_PRICES
+    budget = limits.settled()
+    cost, prices = in_gates if budget.is_gates else estimate, prices_of(budget)
+    if budget.is_gates:
+        from ethereal.export.hdl.design import SUPPORTS
+
+        SUPPORTS.check(model.needs)
+        if model.is_number:
+            raise NotSupported(
+                "prices of lookup tables are for classes, but the answer of the model is a number. Prune it "
+                "with flash= or without a bound, and export it as verilog."
+            )
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:
@@ -140,9 +145,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     if (teacher if like is None else like.teacher) == "unseen":
         rows = _unseen(model, rows, seed)
     if measure is None:
-        is_board = budget.on_size and luts is None
-        executed = on_device(held_out.raw, budget.target, **budget.keywords) if is_board else None
-        measure = executed or cost
+        is_board = budget.on_size and not budget.is_gates
+        measure = on_device(held_out.raw, budget.target, **budget.keywords) if is_board else cost
 
     def curve(kept: FrontEnd | None) -> Curve[Footprint]:
         start = None if kept is None else without_other_groups(model, kept.groups)
@@ -160,8 +164,7 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     # The model has learned from rows that nothing was given beside, so its own interval is the least one.
     least = (getattr(model.output, "half_width", None) or 0.0) if validation is None else 0.0
     smaller = with_interval(chosen.model, chosen.held_out, least)
-    made = smaller if luts is not None else made_for(smaller, budget, chosen.footprint)
-    last = replace(chosen, model=made)
+    last = replace(chosen, model=made_for(smaller, budget, chosen.footprint))
     given, *measured = (last if point is chosen else point for point in choice.curve)
     ends = list(itertools.accumulate(map(len, parts), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
@@ -169,17 +172,6 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     points, its_curve = (given, *by_start[which]), curves[which]
     taken = last.model, chosen.accuracy, chosen.footprint
     return Pruning(points, its_curve.scale, its_curve.teacher, *taken, fronts[which])
-
-
-def _gates(model: Model, luts: float | str, others: Budget) -> Gates:
-    """Return the bound on lookup tables, beside which no bound of a board is given."""
-    from ethereal.export.hdl.design import SUPPORTS
-
-    SUPPORTS.check(model.needs)
-    if others != Budget(target=others.target):
-        given = others.promises[0]
-        raise ValueError(f"luts={luts} and {given} are both given. A board has flash, an FPGA has tables.")
-    return Gates(luts=luts)
 
 
 def _unseen(model: Model, rows: PruneRows, seed: int) -> PruneRows:

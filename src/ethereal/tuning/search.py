@@ -156,7 +156,7 @@ def evaluate(task: Task, setup: Setup, floor: float | None = None) -> Outcome:
         first.fit(*train, checkpoint=kept, resume=True, **known)
     model = committee(first, train, setup.machines, task.categories, held_out)
     curve_of_first = pruned(model, train, held_out, setup.teacher, task.seed, estimate)
-    measure = usable(held_out[0], task.budget.target, **task.budget.keywords)
+    measure = usable(held_out[0], task.budget)
     point = within(curve_of_first.curve, task.budget, measure, setup.give_away)
     tried = _outcome(point, task, early)
     if not tried.fits:
@@ -181,7 +181,7 @@ def finish(task: Task, setup: Setup, n_jobs: int = 1) -> Outcome:
     learner, teachers = (task.learner, TEACHERS) if not task.space.front_ends else ("machine", LESSONS)
     ways, groups = ways_of(learner, teachers), task.groups
     models = frontier_of(task.machines(setup), task.X, task.y, task.folds, ways, n_jobs=n_jobs, groups=groups)
-    measure = usable(task.X[task.folds[0]], task.budget.target, **task.budget.keywords)
+    measure = usable(task.X[task.folds[0]], task.budget)
     final, check = models.choose(task.budget), None
     of_trial = Way("machine", setup.teacher) if setup.n_clauses else final.way
     unsized = models.tried[of_trial][0].curve
@@ -519,7 +519,7 @@ def _fingerprint(task: Task) -> dict[str, str]:
         space["front_ends"] = [front_end.as_dict() for front_end in task.space.front_ends]
     return {
         "data": digest(task.X, labels),
-        "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items()}),
+        "budget": json.dumps({k: str(v) for k, v in asdict(task.budget).items() if k != "luts"}),
         "space": json.dumps(space),
         "settings": json.dumps(settings),
     }

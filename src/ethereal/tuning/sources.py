@@ -15,9 +15,11 @@ import numpy as np
 
 from ethereal.cluster import Beside
 from ethereal.compress.curve import (
+    LUT_PRICES,
     SWEEPS,
     Cost,
     Curve,
+    Prices,
     PrunedModel,
     PruneRows,
     Teacher,
@@ -28,7 +30,7 @@ from ethereal.compress.curve import (
 from ethereal.model import Model
 from ethereal.trees.grow import Floats, Ground, Grown, Shape
 from ethereal.trees.unseen import unseen_shares
-from ethereal.tuning.budget import Learner
+from ethereal.tuning.budget import Budget, Learner
 from ethereal.tuning.machines import Array, Labelled, Rows
 
 # Trees that are pruned as clauses, and those that stay trees: leaves, rate of learning, and how many. Few, so
@@ -73,15 +75,22 @@ def refuse_trees_of_windows(learner: str) -> None:
         raise ValueError("learner is 'trees', but models of recordings come from machines. Give 'machine'.")
 
 
-def ways_of(learner: Learner, teachers: Sequence[Teacher]) -> tuple[Way, ...]:
+def prices_of(budget: Budget) -> Prices | None:
+    """Return the prices of the parts of a machine for a budget, None for their bits in the compact code."""
+    return LUT_PRICES if budget.is_gates else None
+
+
+def ways_of(learner: Learner, teachers: Sequence[Teacher], *, is_gates: bool = False) -> tuple[Way, ...]:
     """Return the ways of a learner. Machines are pruned by all these teachers.
+
+    In gates no trees are kept as they are, because each vote is added up and theirs are large.
 
     >>> [str(way) for way in ways_of("machine", ["votes", "unseen"])]
     ['a machine, pruned by its votes', 'a machine, pruned by answers to unseen rows']
     """
     machines = [Way("machine", teacher) for teacher in teachers]
     trees = [Way("trees", teacher) for teacher in ("votes", "unseen")]  # type: ignore[arg-type]
-    kept = [Way("trees", "labels", leaves) for leaves in _LEAVES]
+    kept = [] if is_gates else [Way("trees", "labels", leaves) for leaves in _LEAVES]
     return (*(machines if learner != "trees" else ()), *(trees + kept if learner != "machine" else ()))
 
 
@@ -92,12 +101,14 @@ class Sources:
     ways: tuple[Way, ...]
     ground: Ground | None = None  # of trees, and of the teacher "unseen"
     groups: Array | None = None  # the person, recording or batch of each row
+    prices: Prices | None = None  # of the parts of a machine, None for their bits in the compact code
 
     @staticmethod
-    def of(ways: Sequence[Way], model: Model, X: Array, groups: Array | None) -> Sources:
+    def of(ways: Sequence[Way], model: Model, X: Array, groups: Array | None,
+           prices: Prices | None = None) -> Sources:  # fmt: skip
         """Return the ways with their ground for rows that a model reads."""
         needed = any(way.source == "trees" or way.teacher == "unseen" for way in ways)
-        return Sources(tuple(ways), Ground.like(model, X) if needed else None, groups)
+        return Sources(tuple(ways), Ground.like(model, X) if needed else None, groups, prices)
 
     def without(self, held_out: Rows) -> Sources:
         """Return the sources for the other rows."""
@@ -109,7 +120,7 @@ class Pupil:
 
     def __init__(self, part: Labelled, sources: Sources, machine: Model | None, seed: int,
                  beside: Beside) -> None:  # fmt: skip
-        self._part, self._machine, self._seed = part, machine, seed
+        self._part, self._machine, self._seed, self._prices = part, machine, seed, sources.prices
         (X, y), ways, ground, groups = part, sources.ways, sources.ground, sources.groups
         more = [way for way in ways if way.source == "trees" or way.teacher == "unseen"]
         if not more:
@@ -154,7 +165,8 @@ class Pupil:
         """Yield prices and models, from large to small."""
         if not way.leaves:
             model = self.whole(way)
-            yield from smaller_models(model, self.rows(way), scale, way.teacher, self._seed, sweeps)
+            lesson = self.rows(way), scale, way.teacher, self._seed, sweeps
+            yield from smaller_models(model, *lesson, prices=self._prices)
             return
         grown = self._grown[way]()
         for n_trees in _TREES:  # a price that rises with each tree less, and is the same in every split
@@ -167,7 +179,7 @@ class Pupil:
         held_out = PruneRows.read(model, *seen)
         if not way.leaves:
             made = self.rows(way), held_out, way.teacher, cost, self._seed
-            return prune_path(model, *made, seen=has_seen, sweeps=sweeps)
+            return prune_path(model, *made, seen=has_seen, sweeps=sweeps, prices=self._prices)
         points = []
         scale = 1 / model.temperature
         for price, smaller in self.smaller(way, scale):

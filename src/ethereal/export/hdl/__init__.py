@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from ethereal.base.atomic import write_folder
 from ethereal.export.c99.ctext import fill
-from ethereal.export.hdl.design import TEMPLATES, Design
-from ethereal.export.names import code_span
+from ethereal.export.hdl.design import TEMPLATES, Design, described_design, labels_of, transfers_of
 from ethereal.export.projects.writer import golden_rows
 from ethereal.model import Model, checks
 
@@ -25,6 +24,7 @@ def verilog(
     pipeline: int = 2,
     features: str = "used",
     lut: int = 4,
+    bus: int = 1,
     force: bool = False,
 ) -> Path:
     """Write a model as Verilog-2001 for an FPGA, and return the folder.
@@ -34,7 +34,7 @@ def verilog(
     - `model.v`, which reads features and gives classes, both as AXI4-Stream
     - `model_core.v`, which reads Booleans and gives a class and the class sums, a row in each clock
     - `model_tb.v` with `model_rows.hex` and `model_answers.hex`: a test bench with rows and their answers
-    - `Makefile` for simulation, lint and synthesis, and `README.md`
+    - `Makefile` for simulation, lint and synthesis, `README.md`, and `model.json` for programs
 
     Parameters
     ----------
@@ -56,6 +56,9 @@ def verilog(
         "used" expects the features that decide, in their order. "all" expects every feature of the model.
     lut
         Inputs of a lookup table of the chip, 4 or 6. Votes are added up in tables of so many clauses.
+    bus
+        Features in a transfer, or eight Booleans each, up to 64 bits together. Rows then take fewer clocks,
+        and more lookup tables.
     force
         Whether to replace files of the same names.
 
@@ -65,33 +68,32 @@ def verilog(
     >>> model = Model([0, 3, 1], [0, 2, 3], [[0, 1], [2, -1]], n_booleans=2, classes=["no", "yes"])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     sorted(path.name for path in verilog(model, folder, name="tiny").glob("[!.]*"))
-    ['Makefile', 'README.md', 'tiny.v', 'tiny_answers.hex', 'tiny_core.v', 'tiny_rows.hex', 'tiny_tb.v']
+    ['Makefile', 'README.md', 'tiny.json', 'tiny.v', 'tiny_answers.hex', 'tiny_core.v', 'tiny_rows.hex',
+     'tiny_tb.v']
     """
     checks.a_model(model)
     design = Design.of(
-        model, name=name, input=input, pipeline=pipeline, features=features, lut=lut, rows=rows
+        model, name=name, input=input, pipeline=pipeline, features=features, lut=lut, bus=bus, rows=rows
     )
     golden = design.golden(*golden_rows(design.program, rows))
     files: dict[str, str | bytes] = {**design.files(), **golden}
-    stream, core = design.stream, design.core
+    core = design.core
     values = design.values | {
         "luts": f"{design.luts:,}",
         "flip_flops": f"{design.flip_flops:,}",
         "clauses": str(len(core.clauses)),
-        "kind": "8 Booleans" if stream.is_boolean else f"a feature, `{design.program.input.name}`",
-        "transfers": _transfers(design),
-        "labels": "\n".join(f"{c}. {code_span(text)}" for c, text in enumerate(design.program.class_names)),
+        "kind": _kind(design),
+        "transfers": transfers_of(design),
+        "labels": labels_of(design),
     }
     files |= {file: fill(file, values, TEMPLATES) for file in ("Makefile", "README.md")}
+    files[f"{design.name}.json"] = described_design(design, "verilog")
     return write_folder(folder, files, force=force)
 
 
-def _transfers(design: Design) -> str:
-    """Return the features in the order of the stream, as a table in Markdown."""
-    stream, names, scales = design.stream, design.program.model.input_names, design.program.scales
-    lines = ["| transfer | feature | integer |", "|--:|---|---|"]
-    for i, f in enumerate(stream.features):
-        where = f"{i // 8}, bit {i % 8}" if stream.is_boolean else str(i)
-        how = scales[f].note() if scales else "0 or 1"
-        lines.append(f"| {where} | {code_span(names[f])} | `{how}` |")
-    return "\n".join(lines)
+def _kind(design: Design) -> str:
+    """Return what a transfer is."""
+    stream, kind = design.stream, design.program.input.name
+    if stream.is_boolean:
+        return f"{stream.in_transfer} Booleans"
+    return f"a feature, `{kind}`" if stream.bus == 1 else f"{stream.bus} features, each `{kind}`"

@@ -57,6 +57,8 @@ class Core:
         Inputs of a lookup table: 4 or 6.
     pipeline
         Levels of logic between two registers. With 0 there is one register, at the end.
+    is_number
+        Whether the answer is the sum of votes, signed, and not a class.
     """
 
     clauses: Sequence[SlotClause]
@@ -65,6 +67,7 @@ class Core:
     n_classes: int
     lut: int = 4
     pipeline: int = 2
+    is_number: bool = False
     levels: list[list[Line]] = field(default_factory=list, init=False)
     totals: list[Value] = field(default_factory=list, init=False)  # sums of the classes, less the base
     totals_level: int = field(default=0, init=False)
@@ -84,6 +87,12 @@ class Core:
             values = [self._added(c, of_class) for c, of_class in enumerate(values)]
         self.totals = [of_class[0] for of_class in values]
         self.totals_level = len(self.levels) - 1
+        if self.is_number:
+            self._new_level()
+            [total], bits = self.totals, self.sum_bits
+            least = f"{bits}'d{self.base & ((1 << bits) - 1)}"
+            self._write("chosen", bits, f"{_wide(total, bits)} + {least}", bits)
+            return
         leaders = _possible(self.totals)
         while len(leaders) > 1:
             self._new_level()
@@ -118,7 +127,9 @@ class Core:
 
     @property
     def answer_bits(self) -> int:
-        """Bits of the number of a class."""
+        """Bits of the number of a class, or of the sum that stands for a number."""
+        if self.is_number:
+            return self.sum_bits
         return max(1, (self.n_classes - 1).bit_length())
 
     @cached_property

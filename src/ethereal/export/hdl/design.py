@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,17 +13,22 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import comment, fill, package_version
 from ethereal.export.c99.program import Program, make_program
+from ethereal.export.description import described
 from ethereal.export.hdl.core import Core, table_definitions
-from ethereal.export.hdl.stream import Column, Stream, columns_of
+from ethereal.export.hdl.stream import SMALL, Column, Stream, columns_of
+from ethereal.export.names import code_span
 from ethereal.model import Model
 from ethereal.model.needs import Supports
+from ethereal.model.output import Number
 
 TEMPLATES = "hdl/templates"
-SUPPORTS = Supports("Verilog", instead="Prune the model first.", n_literals=1 << 20)
+SUPPORTS = Supports(
+    "Verilog", outputs=frozenset({"classes", "number"}), elsewhere="Export it as C.",
+    instead="Prune the model first.", n_literals=1 << 20,
+)  # fmt: skip
 INPUTS = ("int16", "int8", "uint16", "uint8", "bool")
 FEATURES = ("used", "all")
-_SMALL = 512  # bits of a memory, up to which the synthesis may make it of lookup tables
-_TAKEN = {4: 1.09, 6: 1.0}  # by yosys, for each that the lines of the core count: lab/notes/verilog.md
+_TAKEN = {4: 1.03, 6: 1.0}  # by yosys, for each that the lines of the core count: lab/notes/verilog.md
 _DEPTH = 64  # levels between registers at most
 _WORDS = frozenset(  # of Verilog and SystemVerilog, beside those that C has
     """accept_on alias always always_comb always_ff always_latch and assert assign assume automatic before
@@ -58,7 +64,8 @@ class Design:
 
     @staticmethod
     def of(model: Model, *, name: str = "model", input: str | None = None, pipeline: int = 2,
-           features: str = "used", lut: int = 4, rows: ArrayLike | None = None) -> Design:  # fmt: skip
+           features: str = "used", lut: int = 4, bus: int = 1,
+           rows: ArrayLike | None = None) -> Design:  # fmt: skip
         """Return the design of a model, with the options of `ethereal.export.verilog`."""
         from ethereal.base.checks import check_integer
 
@@ -73,9 +80,9 @@ class Design:
         )
         slots = program.slots
         notes = _notes(program)
-        core = Core(slots.clauses, notes, len(slots.used), model.n_classes, lut, pipeline)
+        core = Core(slots.clauses, notes, len(slots.used), model.n_classes, lut, pipeline, model.is_number)
         every = features == "all"
-        return Design(program, Stream(slots, every_feature=every), core, every)
+        return Design(program, Stream(slots, every_feature=every, bus=bus), core, every)
 
     @property
     def name(self) -> str:
@@ -98,6 +105,13 @@ class Design:
         return 8 * math.ceil(self.core.answer_bits / 8)
 
     @property
+    def answers(self) -> list[str]:
+        """What each number that goes out means, in words."""
+        if isinstance(number := self.program.model.output, Number):
+            return [f"number = {number.offset:g} + {number.scale:g} * answer {number.unit}".rstrip()]
+        return [f"answer {c}: {label}" for c, label in enumerate(self.program.class_names)]
+
+    @property
     def latency(self) -> int:
         """Clocks from the last transfer of a row to its answer."""
         return self.core.latency + 1
@@ -115,7 +129,7 @@ class Design:
         answers = self.program.model.output.codes(sums).tolist()
         mask, expected = (1 << core.sum_bits) - 1, []
         for answer, row in zip(answers, sums.tolist(), strict=True):
-            word = answer
+            word = answer & ((1 << core.answer_bits) - 1)
             for c, total in enumerate(row):
                 word |= (total & mask) << (core.answer_bits + c * core.sum_bits)
             expected.append(f"{word:x}")
@@ -145,9 +159,8 @@ class Design:
             "last_out_bit": str(self.out_bits - 1),
             "beats": str(stream.n_beats),
             "steps": str(len(stream.steps)),
-            "answers": "".join(
-                f"// answer {c}: {_said(label)}\n" for c, label in enumerate(self.program.class_names)
-            ),
+            "answers": "".join(f"// {_said(line)}\n" for line in self.answers),
+            "gives": f"{core.answer_bits} signed bits" if core.is_number else "the number of a class",
         }
 
     def _core_text(self) -> str:
@@ -199,29 +212,13 @@ class Design:
         stream, core, model = self.stream, self.core, self.program.model
         columns = columns_of(stream)
         bits = max(1, (len(stream.steps) - 1).bit_length())
-        limits = stream.missing_value
-        unused = []
-        compare = []
-        if limits is not None:
-            value = limits & ((1 << stream.data_bits) - 1)
-            compare.append(f"    wire is_absent = s_axis_tdata == {stream.data_bits}'d{value};")
-            if stream.is_signed and not stream.missing_chain:
-                unused.append("is_absent")
-        for k in range(len(stream.chains)):
-            if stream.is_boolean:
-                text = f"s_axis_tdata[{k}]"
-            else:
-                sign = "$signed" if stream.is_signed else ""
-                text = f"{sign}(s_axis_tdata) > {sign}(limit{k})"
-                text = f"({text}) & ~is_absent" if limits is not None and not stream.is_signed else text
-            if stream.chains[k]:
-                compare.append(f"    wire is_above{k} = {text};")
-            elif stream.is_boolean:
-                unused.append(text)
+        compare, unused = _comparisons(stream)
         chains = []
         for k, chain in enumerate(stream.chains):
             chains += _chain(f"chain{k}", len(chain), f"is_above{k}", f"moves{k}")
-        chains += _chain("absent", len(stream.missing_chain), "is_absent", "moves_absent")
+        for lane, chain in enumerate(stream.missing_chains):
+            name = stream.absent(lane)
+            chains += _chain(name, len(chain), f"is_{name}", f"moves_{name}")
         names = {column.name: column for column in columns}
         wanted = [
             column for column in columns
@@ -231,6 +228,8 @@ class Design:
         is_done = len(set(names["is_done"].numbers)) > 1
         padding = self.out_bits - core.answer_bits
         answer = f"{{{padding}'d0, answer}}" if padding else "answer"
+        if core.is_number and padding:
+            answer = f"{{{{{padding}{{answer[{core.answer_bits - 1}]}}}}, answer}}"
         # One assignment of all, because simulators take long for a vector that many bits drive.
         assigned = ",\n".join(
             f"        {stream.boolean(b)}" for b in reversed(self.program.slots.used.tolist())
@@ -285,11 +284,11 @@ def _input_of(model: Model, input: str | None) -> str:
 def _notes(program: Program) -> list[str]:
     """Return each clause as a rule, with its votes."""
     slots, names = program.slots, program.slots.model.boolean_names
-    used, labels, notes = slots.used.tolist(), program.class_names, []
+    used, labels, notes = slots.used.tolist(), program.class_names or [""], []
     for clause in slots.clauses:
         parts = [f"NOT {names[used[x - len(used)]]}" if x >= len(used) else names[used[x]]
                  for x in clause.literals]  # fmt: skip
-        votes = ", ".join(f"{vote.weight:+d} {labels[vote.class_]}" for vote in clause.votes)
+        votes = ", ".join(f"{vote.weight:+d} {labels[vote.class_]}".rstrip() for vote in clause.votes)
         notes.append(f"{votes} IF {' AND '.join(parts)}")
     return notes
 
@@ -317,6 +316,42 @@ def _level(level: list[Any], is_registered: bool) -> list[str]:
     if taken:
         lines += ["    always @(posedge clk) if (enable) begin", *taken, "    end"]
     return [*lines, ""]
+
+
+def _comparisons(stream: Stream) -> tuple[list[str], list[str]]:
+    """Return the lines that compare what comes in, and the signals that nothing reads."""
+    lines, unused, missing = list[str](), list[str](), stream.missing_value
+    top = stream.value_bits - 1
+    for lane in range(stream.bus):
+        low, of_lane = lane * stream.value_bits, [k for k, of in enumerate(stream.lane_of) if of == lane]
+        is_compared = any(stream.chains[k] for k in of_lane)
+        part = f"s_axis_tdata[{low + stream.value_bits - 1}:{low}]"
+        value, absent = "s_axis_tdata" if stream.bus == 1 else part, f"is_{stream.absent(lane)}"
+        if missing is not None:
+            code = missing & ((1 << stream.value_bits) - 1)
+            lines.append(f"    wire {absent} = {value} == {stream.value_bits}'d{code};")
+            if not stream.missing_chains[lane] and (stream.is_signed or not is_compared):
+                unused.append(absent)
+        elif not stream.is_boolean and not is_compared:
+            unused.append(value)
+        if stream.is_signed and is_compared:  # counted from the least value, as the limits are
+            lines.append(f"    wire [{top}:0] from_least{lane} = {value} ^ {{1'b1, {top}'d0}};")
+            value = f"from_least{lane}"
+        for k in of_lane:
+            if stream.is_boolean:
+                text = f"s_axis_tdata[{k}]"
+                lines += [f"    wire is_above{k} = {text};"] if stream.chains[k] else []
+                unused += [] if stream.chains[k] else [text]
+            elif stream.chains[k]:
+                text = (
+                    f"carry{k} & ~{absent}" if missing is not None and not stream.is_signed else f"carry{k}"
+                )
+                lines += [f"    wire [{top}:0] rest{k};",
+                          f"    wire carry{k};",
+                          f"    assign {{carry{k}, rest{k}}} = {{1'b0, {value}}} + {{1'b0, limit{k}}};",
+                          f"    wire is_above{k} = {text};"]  # fmt: skip
+                unused.append(f"rest{k}")
+    return lines, unused
 
 
 def _chain(name: str, length: int, bit: str, moves: str) -> list[str]:
@@ -357,7 +392,7 @@ def _memory(columns: list[Column], n_steps: int, bits: int) -> tuple[str, int]:
         lines.append(f"    wire {_range(column.width)}{column.name} = word[{at} +: {column.width}];"
                      if column.width > 1 else f"    wire {column.name} = word[{at}];")  # fmt: skip
         at += column.width
-    style = '(* rom_style = "block" *) ' if width * n_steps > _SMALL else ""
+    style = '(* rom_style = "block" *) ' if width * n_steps > SMALL else ""
     text = [
         "    // What each step compares with, and which chains move on. The next word is read a clock ahead.",
         f"    {style}reg [{width - 1}:0] words [0:{n_steps - 1}];",
@@ -388,8 +423,59 @@ def _input_note(design: Design) -> str:
     stream, kind = design.stream, design.program.input
     if stream.is_boolean:
         return f"A transfer has {stream.data_bits} Booleans, the first in the lowest bit."
+    several = f"{stream.bus} features, the first in the lowest bits, each" if stream.bus > 1 else "a feature"
     absent = "" if stream.missing_value is None else f" {stream.missing_value} is a missing value."
-    return f"A transfer is a feature as {kind.name}.{absent}"
+    return f"A transfer is {several} as {kind.name}.{absent}"
+
+
+def labels_of(design: Design) -> str:
+    """Return what goes out, in Markdown: the classes by their numbers, or how to make the number."""
+    if design.core.is_number:
+        bits = design.core.answer_bits
+        return f"{code_span(design.answers[0])}\n\nThe answer is the signed sum of votes, in {bits} bits."
+    return "\n".join(f"{c}. {code_span(text)}" for c, text in enumerate(design.program.class_names))
+
+
+def transfers_of(design: Design) -> str:
+    """Return the features in the order of the stream, as a table in Markdown."""
+    stream, names, scales = design.stream, design.program.model.input_names, design.program.scales
+    lines = ["| transfer | feature | integer |", "|--:|---|---|"]
+    for i, f in enumerate(stream.features):
+        how = scales[f].note() if scales else "0 or 1"
+        lines.append(f"| {place_of(stream, i)} | {code_span(names[f])} | `{how}` |")
+    return "\n".join(lines)
+
+
+def described_design(design: Design, form: str, more: Mapping[str, Any] | None = None) -> str:
+    """Return the description of gates as JSON, with `more` of what they are and take."""
+    stream, core, program = design.stream, design.core, design.program
+    code = {
+        "input_type": "bool" if stream.is_boolean else program.input.name,
+        "scales": [{"offset": s.offset, "factor": s.factor} for s in program.scales] or None,
+        "features": stream.features,
+        "features_per_transfer": stream.in_transfer,
+        "transfer_bits": stream.data_bits,
+        "transfers": stream.n_beats,
+        "missing_value": stream.missing_value,
+        "clocks": len(stream.steps),
+        "latency_clocks": design.latency,
+        "sum_bits": core.sum_bits,
+        "measured": False,
+        "luts": design.luts,
+        "flip_flops": design.flip_flops,
+    }
+    return described(program.model, program.name, form, {**code, **(more or {})})
+
+
+def place_of(stream: Stream, i: int) -> str:
+    """Return in which transfer the i-th feature comes, and where in it."""
+    transfer, at = divmod(i, stream.in_transfer)
+    if stream.in_transfer == 1:
+        return str(transfer)
+    low = at * stream.value_bits
+    return f"{transfer}, " + (
+        f"bit {at}" if stream.is_boolean else f"bits {low + stream.value_bits - 1}:{low}"
+    )
 
 
 def _features(design: Design, model: Model) -> str:
@@ -397,14 +483,13 @@ def _features(design: Design, model: Model) -> str:
     stream, scales = design.stream, design.program.scales
     lines = []
     for i, f in enumerate(stream.features):
-        where = f"{i // stream.data_bits}, bit {i % stream.data_bits}" if stream.is_boolean else str(i)
         scale = f", {scales[f].note()}" if scales and scales[f].note() else ""
-        lines.append(f"//   {where}: {_said(model.input_names[f])} (feature {f}){scale}")
+        lines.append(f"//   {place_of(stream, i)}: {_said(model.input_names[f])} (feature {f}){scale}")
     return "\n".join(lines)
 
 
 def _left_over(stream: Stream, assigned: str) -> list[str]:
     """Return what the chains hold but no Boolean reads."""
     kept = [(f"chain{k}", len(chain)) for k, chain in enumerate(stream.chains)]
-    kept.append(("absent", len(stream.missing_chain)))
+    kept += [(stream.absent(lane), len(chain)) for lane, chain in enumerate(stream.missing_chains)]
     return [f"{name}[{i}]" for name, n in kept for i in range(n) if f"{name}[{i}]" not in assigned]

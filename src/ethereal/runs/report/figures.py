@@ -109,7 +109,7 @@ def of_report(report: Report) -> Iterator[tuple[str, Figure]]:
         yield "training", training(report.history, report.chosen)
     score = "R2" if report.model.is_number else "accuracy"
     if any(report.sizes.values()):
-        yield "size", against(report.sizes, "bytes of flash", report.this.get("sizes"), score)
+        yield "size", against(report.sizes, report.sizes_are, report.this.get("sizes"), score)
     if any(report.speeds.values()):
         yield (
             "speed",

@@ -29,7 +29,7 @@ def report_of(run: Run, rows: Rows, more: Mapping[str, Any]) -> Report:
 
     Options are named as on the command line.
     """
-    pruned, facts, model, table = run.pruned, run.facts, run.model, run.table
+    pruned, facts, model, table, gates = run.pruned, run.facts, run.model, run.table, run.board.gates
     times = 100.0 if pruned.errors is None else 1.0  # per cent, or R2
     notes = [*table.notes, *beside_notes(run)]  # which a terminal shows below the files
     return Report(
@@ -40,7 +40,10 @@ def report_of(run: Run, rows: Rows, more: Mapping[str, Any]) -> Report:
         y_test=rows.y_test,
         command=f"{facts.command}, {facts.date}",
         table={**asdict(table), "notes": [with_flags(note, FLAGS) for note in notes]},
-        sizes=_against(run.board, lambda one: one.flash_bytes, times),
+        sizes=_against(run.board, lambda one: one.flash_bytes, times)
+        if gates is None
+        else {"ethereal, pruned": [(luts, times * accuracy) for luts, accuracy in sorted(gates.curve)]},
+        sizes_are="bytes of flash" if gates is None else "lookup tables",
         speeds=_against(run.board, lambda one: one.instructions, times),
         this=_this(run),
         unknown=_unknown(pruned.unknown),
@@ -76,6 +79,8 @@ def _this(run: Run) -> dict[str, tuple[float, float]]:
     """Return flash and instructions of the model of the run, each beside its accuracy in per cent."""
     times = 100 if run.pruned.errors is None else 1
     took, accuracy = run.board.measured.get("model"), times * run.pruned.accuracy
+    if run.board.gates is not None:
+        return {"sizes": (run.board.gates.estimated_luts, accuracy)}
     if took is None:
         return {}
     return {"sizes": (took.flash_bytes, accuracy), "speeds": (took.total_instructions, accuracy)}
@@ -133,7 +138,7 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
             "int label = model_push(sample);\nif (label >= 0) Serial.println(model_class_name(label));"
         )
         in_python = "label = model.push(sample)  # or None"
-    c, arduino, micropython = (folder / name for name in ("c", "arduino", "micropython"))
+    c, arduino, micropython, verilog = (folder / name for name in ("c", "arduino", "micropython", "verilog"))
     boards = {
         c: ("C, on a board", f"/* {c}: model.h, model.c, a self-test, build files and a README */\n"
             f'#include "model.h"\n\n{in_c}'),
@@ -142,6 +147,9 @@ def snippets(folder: Path, rows: Rows) -> list[tuple[str, str]]:
         micropython: ("MicroPython", f"# {micropython}: copy model.py to the board, or all of it with a "
                       f"self-test:\n#   ethereal deploy {typed} --port /dev/ttyACM0\n"
                       f"import model\n\n{in_python}"),
+        verilog: ("Verilog, in an FPGA", f"# {verilog}: model.v with AXI4-Stream on both sides, a test "
+                  "bench and a README\nmake sim      # needs iverilog\nmake lint     # and verilator\n"
+                  "make ice40    # yosys and nextpnr"),
     }  # fmt: skip
     python = (
         f"from ethereal import Model\n\nmodel = Model.load({str(path)!r})\n"

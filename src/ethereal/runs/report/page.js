@@ -47,10 +47,11 @@ function showTraining() {
 }
 
 function showSize() {
-  if (number) $("size-title").textContent = "R2 against flash and instructions";
   if (!data.sizes.length) { $("size").hidden = true; return; }
+  const ofBoard = data.sizes_are === "bytes of flash";
+  $("size-title").textContent = `${number ? "R2" : "Accuracy"} against ${ofBoard ? "flash and instructions" : data.sizes_are}`;
   const draw = (id, name, what, xUnit) => lineChart($(id), { title: `${number ? "R2" : "Accuracy"} on ${data.rows_are} rows against ${what}. Higher and further left is better.`, xLabel: `${xUnit} (logarithmic)`, yLabel: number ? "R2" : "accuracy, %", yUnit: number ? "" : " %", series: data[name], dots: true, logX: true, xUnit, ring: data.this[name] });
-  draw("size-chart", "sizes", "flash, all code included", "bytes of flash");
+  draw("size-chart", "sizes", ofBoard ? "flash, all code included" : `${data.sizes_are}, estimated`, data.sizes_are);
   if (data.speeds.length) draw("speed-chart", "speeds", "instructions of an average row, executed", "instructions");
 }
 

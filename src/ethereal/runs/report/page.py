@@ -34,9 +34,10 @@ class Report:
     """What a page shows.
 
     `model` is the one that runs in the page. `table` is the table of results: columns, rows and notes.
-    `sizes` has points of bytes and accuracy in per cent for each kind of model, and `speeds` points of
-    instructions and accuracy. `this` has the point of the model itself in each of them. `snippets` has pairs
-    of title and code. `facts` stand at the foot, and `command` tells which command made the page and when.
+    `sizes` has points of bytes, or of what `sizes_are`, and accuracy in per cent for each kind of model, and
+    `speeds` points of instructions and accuracy. `this` has the point of the model itself in each of them.
+    `snippets` has pairs of title and code. `facts` stand at the foot, and `command` tells which command made
+    the page and when.
     `search` has the table of a search with note, columns and rows. `unknown` has a note and a curve of
     margin, accuracy of the answers and share answered. `kernels`, `people` and `teaching` are tables with
     note, columns and rows. `windows` has samples of the test rows.
@@ -54,6 +55,7 @@ class Report:
     command: str = ""
     table: Mapping[str, Any] | None = None
     sizes: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
+    sizes_are: str = "bytes of flash"
     speeds: Mapping[str, Sequence[tuple[float, float]]] = field(default_factory=dict)
     this: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     search: Mapping[str, Any] | None = None
@@ -139,7 +141,7 @@ def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[s
 
 
 _AS_THEY_ARE = ("title", "subtitle", "command", "table", "search", "rows_are", "unknown", "kernels", "people",
-                "teaching", "windows", "image_shape", "device")  # fmt: skip
+                "teaching", "windows", "image_shape", "device", "sizes_are")  # fmt: skip
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
 
 

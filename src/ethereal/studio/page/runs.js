@@ -1,7 +1,7 @@
 // Runs
 const runs = { begun: [], finished: [], chosen: new Set(), text: "" };
 const lastRun = () => runs.finished.find(r => r.curve?.length && r.again.source === data.source.replace(/\/$/, "")) || (data.source ? null : runs.finished.find(r => r.curve?.length));
-const TAKEN = { c: "C", arduino: "Arduino", micropython: "MicroPython", model: "model.etm", zephyr: "Zephyr", esp_idf: "ESP-IDF", stm32f746g_disco: "STM32", cmsis_pack: "CMSIS pack", web: "Web page" };
+const TAKEN = { c: "C", arduino: "Arduino", micropython: "MicroPython", verilog: "Verilog", model: "model.etm", zephyr: "Zephyr", esp_idf: "ESP-IDF", stm32f746g_disco: "STM32", cmsis_pack: "CMSIS pack", web: "Web page" };
 
 async function showRuns() {
   const said = await ask("api/runs", undefined, true), { now, ...rest } = said, text = JSON.stringify(rest);

@@ -30,6 +30,11 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     return Plan(arranged.write, None, Costs(arranged.instructions(), stack))
 
 
+def bytes_of(largest: int) -> int:
+    """Return the bytes of numbers up to `largest`."""
+    return max(1, (largest.bit_length() + 7) // 8)
+
+
 class _Arranged:
     """The clauses of a model over patches, as lines of cells and literals."""
 
@@ -67,7 +72,7 @@ class _Arranged:
         number[self.used] = np.arange(len(self.used))
         self.literals: list[list[int]] = []  # of each clause, those that are not negated first
         self.counts: list[tuple[int, int]] = []
-        self.where: list[tuple[int, int, int, int]] = []  # first and end of the positions' rows and columns
+        self.where: list[tuple[int, int, int, int]] = []  # of positions: top, left, bottom, right
         for clause in clauses:
             b, negated = decode(np.array(clause.literals, dtype=np.int64), patch.n_booleans)
             here = b < patch.n_content
@@ -80,14 +85,14 @@ class _Arranged:
 
     def _where(self, place: NDArray[np.int64], negated: NDArray[np.bool_]) -> tuple[int, int, int, int]:
         """Return the range of rows and columns that Booleans of the place leave."""
-        ends = []
+        low, high = [], []
         for first, n in ((0, self.rows), (self.rows - 1, self.columns)):
             of_axis = (place >= first) & (place < first + n - 1)
             above = place[of_axis & ~negated] - first + 1
             below = place[of_axis & negated] - first + 1
-            low = int(above.max(initial=0))
-            ends += [low, max(low, int(below.min(initial=n)))]
-        return tuple(ends)  # type: ignore[return-value]
+            low.append(int(above.max(initial=0)))
+            high.append(max(low[-1], int(below.min(initial=n))))
+        return (*low, *high)  # type: ignore[return-value]
 
     def write(self, out: Tables) -> None:
         """Write all tables."""
@@ -112,19 +117,57 @@ class _Arranged:
         out.records(
             "et_cell", fields, "et_cells", pairs or [(0, 0)], "cells of the patch: a line, and a shift"
         )
-        out.records("et_count", [("uint8_t", "plain"), ("uint8_t", "negated")], "et_counts", self.counts,
-                    "literals of each clause")  # fmt: skip
-        everywhere = (0, self.rows, 0, self.columns)
-        out.define("ET_PLACES", int(any(one != everywhere for one in self.where)))
-        if any(one != everywhere for one in self.where):
-            names = "top", "bottom", "left", "right"
-            ctype = unsigned_type(max(self.rows, self.columns))
-            out.records("et_place", [(ctype, name) for name in names], "et_places", self.where,
-                        "where each clause may match, `bottom` and `right` being left out")  # fmt: skip
-        every = [literal for literals in self.literals for literal in literals]
-        out.array(unsigned_type(max(0, len(self.used) - 1)), "et_literals", every or [0],
-                  "a cell each", typedef="et_literal")  # fmt: skip
-        self._write_votes(out)
+        self._write_clauses(out)
+
+    def _write_clauses(self, out: Tables) -> None:
+        """Write each clause as bytes: counts, a mark, the ends of its positions, literals, and votes."""
+        weights = self.slots.model.weights
+        everywhere = (0, 0, self.rows, self.columns)
+        are_placed = any(where != everywhere for where in self.where)
+        n_votes = (weights != 0).sum(axis=1)
+        most_votes, largest = int(n_votes.max(initial=0)), int(np.abs(weights).max(initial=0))
+        cell_bytes, place_bytes = bytes_of(len(self.used) - 1), bytes_of(max(self.rows, self.columns))
+        is_short = max((max(count) for count in self.counts), default=0) < 16
+        is_packed = weights.shape[1] <= 16 and largest <= 7  # a class and its vote in a byte
+        vote_bytes = 0 if is_packed else 1 if largest < 128 else 2
+        least = 8 if is_packed else 1 << (8 * vote_bytes - 1)
+        count_bytes = 0 if most_votes < 16 else bytes_of(most_votes)
+        mark_bytes = int(are_placed or bool((n_votes != 1).any()))
+        for name, value in (("SHORT", is_short), ("MARK_BYTES", mark_bytes), ("PLACES", are_placed)):
+            out.define(f"ET_{name}", f"{int(value)}u")
+        for name, value in (
+            ("CELL", cell_bytes),
+            ("PLACE", place_bytes),
+            ("COUNT", count_bytes),
+            ("VOTE", vote_bytes),
+        ):
+            out.define(f"ET_{name}_BYTES", f"{value}u")
+        out.define("ET_LEAST_VOTE", least)
+        data = bytearray()
+        for literals, counts, where, votes in zip(
+            self.literals, self.counts, self.where, weights, strict=True
+        ):
+            of = np.flatnonzero(votes).tolist()
+            data += bytes([counts[0] | counts[1] << 4] if is_short else counts)
+            ends = [end for end, usual in zip(where, everywhere, strict=True) if end != usual]
+            mark = sum(
+                (end != usual) << i for i, (end, usual) in enumerate(zip(where, everywhere, strict=True))
+            )
+            if mark_bytes:
+                data.append(mark | (0 if count_bytes else len(of)) << 4)
+            if count_bytes:
+                data += len(of).to_bytes(count_bytes, "little")
+            for number, n_bytes in [
+                *((end, place_bytes) for end in ends),
+                *((i, cell_bytes) for i in literals),
+            ]:
+                data += number.to_bytes(n_bytes, "little")
+            for c in of:
+                vote = int(votes[c]) + least
+                data += (
+                    bytes([c << 4 | vote]) if is_packed else bytes([c]) + vote.to_bytes(vote_bytes, "little")
+                )
+        out.array("uint8_t", "et_clauses", data, "one after the other, see ethereal_patches.h")
 
     def _write_thresholds(self, out: Tables, channel: NDArray[np.int64], is_float: bool) -> None:
         kind, scales = self.slots.kind, self.slots.scales
@@ -140,29 +183,10 @@ class _Arranged:
             out.define("ET_SIGNED_ORDER", int(min(numbers, default=0) < 0))
         out.array(kind.threshold_ctype, "et_thresholds", numbers, "of each plane", typedef="et_threshold")
 
-    def _write_votes(self, out: Tables) -> None:
-        """Write the votes of each clause: for its one class, for some classes, or for all."""
-        weights = self.slots.model.weights
-        ctype = "int8_t" if np.abs(weights).max(initial=0) < 128 else "int16_t"
-        counts = (weights != 0).sum(axis=1)
-        is_single, n_bytes = bool((counts <= 1).all()), 1 if ctype == "int8_t" else 2
-        is_listed = not is_single and len(counts) + counts.sum() * (1 + n_bytes) < weights.size * n_bytes
-        out.define("ET_ONE_CLASS", int(is_single))
-        out.define("ET_SOME_CLASSES", int(is_listed))
-        if is_single or is_listed:
-            rows, classes = np.nonzero(weights)
-            if is_single:  # a clause without a vote has none for class 0
-                rows, classes = np.arange(len(weights)), np.abs(weights).argmax(axis=1)
-            else:
-                out.array("uint8_t", "et_vote_counts", counts.tolist(), "classes of each clause")
-            out.array("uint8_t", "et_classes", classes.tolist(), "that clauses vote for")
-            weights = weights[rows, classes]
-        out.array(ctype, "et_votes", weights.ravel().tolist(), "votes of each clause", typedef="et_vote")
-
     def instructions(self) -> float:
         """Return the instructions of a typical row."""
         patch, tests, lines = self.patch, 0.0, 0.0
-        for literals, (n_plain, _), (top, bottom, _, _) in zip(
+        for literals, (n_plain, _), (top, _, bottom, _) in zip(
             self.literals, self.counts, self.where, strict=True
         ):
             plane = self.used[literals] % patch.n_planes

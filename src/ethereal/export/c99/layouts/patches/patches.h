@@ -61,72 +61,96 @@ static inline et_word et_columns(unsigned left, unsigned right)
     return (right > left) ? ((all >> (ET_WORD_BITS - (right - left))) << left) : 0;
 }
 
-/* Class sums of a row. */
+/* A number of some bytes, the lowest first. */
+static inline uint32_t et_number(const uint8_t *from, unsigned bytes)
+{
+    uint32_t number = ET_READ(*from);
+    unsigned i;
+
+    for (i = 1; i < bytes; i++) {
+        number |= (uint32_t)ET_READ(from[i]) << (8u * i);
+    }
+    return number;
+}
+
+/* The lines of a literal's cell, from that of a position on, shifted so that each bit is that of its position. */
+static inline et_word et_shifted(const et_word *line, const uint8_t *literal)
+{
+    const et_cell *const cell = &et_cells[et_number(literal, ET_CELL_BYTES)];
+
+    return line[ET_READ(cell->line)] >> ET_READ(cell->shift);
+}
+
+/* Class sums of a row. A clause is a string of bytes: how many literals are plain and negated, which ends of its
+ * positions follow and how many votes, these ends, the literals, and the votes. */
 static void et_class_sums(const et_input *features, int32_t *sums)
 {
     ET_BUFFER et_word lines[ET_PLANES * ET_HEIGHT];
-    const et_literal *first = et_literals;
+    const uint8_t *next = et_clauses;
     unsigned c;
     unsigned j;
-#if ET_SOME_CLASSES
-    uint32_t vote = 0; /* the first of the clause */
-#endif
 
     for (c = 0; c < ET_CLASSES; c++) {
         sums[c] = 0;
     }
     et_fill(features, lines);
     for (j = 0; j < ET_CLAUSES; j++) {
-        const et_literal *const negated = &first[ET_READ(et_counts[j].plain)];
-        const et_literal *const end = &negated[ET_READ(et_counts[j].negated)];
-#if ET_PLACES
-        const unsigned bottom = ET_READ(et_places[j].bottom);
-        const et_word columns = et_columns(ET_READ(et_places[j].left), ET_READ(et_places[j].right));
-        unsigned y = ET_READ(et_places[j].top);
+        unsigned ends[4] = {0u, 0u, ET_ROWS, ET_COLUMNS}; /* top, left, bottom, right */
+#if ET_SHORT
+        const unsigned plain = ET_READ(*next) & 15u;
+        const unsigned minus = (unsigned)ET_READ(*next) >> 4;
 #else
-        const unsigned bottom = ET_ROWS;
-        const et_word columns = et_columns(0u, ET_COLUMNS);
-        unsigned y = 0;
+        const unsigned plain = ET_READ(next[0]);
+        const unsigned minus = ET_READ(next[1]);
 #endif
+        const unsigned mark = ET_MARK_BYTES ? ET_READ(next[2u - ET_SHORT]) : 16u;
+        const uint8_t *first = &next[2u - ET_SHORT + ET_MARK_BYTES];
+        unsigned n_votes = mark >> 4;
         et_word left = 0; /* positions of a line where all literals so far hold */
+        unsigned y;
 
-        for (; (y < bottom) && (left == 0u); y++) {
-            const et_word *const line = &lines[y];
-            const et_literal *literal = first;
-
-            left = columns;
-            while ((literal != negated) && (left != 0u)) {
-                const et_cell *const cell = &et_cells[ET_READ(*literal)];
-
-                left &= line[ET_READ(cell->line)] >> ET_READ(cell->shift);
-                literal++;
-            }
-            while ((literal != end) && (left != 0u)) {
-                const et_cell *const cell = &et_cells[ET_READ(*literal)];
-
-                left &= ~(line[ET_READ(cell->line)] >> ET_READ(cell->shift));
-                literal++;
+#if ET_COUNT_BYTES
+        n_votes = (unsigned)et_number(first, ET_COUNT_BYTES);
+        first = &first[ET_COUNT_BYTES];
+#endif
+#if ET_PLACES
+        for (c = 0; c < 4u; c++) {
+            if (((mark >> c) & 1u) != 0u) {
+                ends[c] = (unsigned)et_number(first, ET_PLACE_BYTES);
+                first = &first[ET_PLACE_BYTES];
             }
         }
-        if (left != 0u) {
-#if ET_ONE_CLASS
-            sums[ET_READ(et_classes[j])] += ET_READ(et_votes[j]);
-#elif ET_SOME_CLASSES
-            for (c = 0; c < ET_READ(et_vote_counts[j]); c++) {
-                sums[ET_READ(et_classes[vote + c])] += ET_READ(et_votes[vote + c]);
+#endif
+        {
+            const et_word columns = et_columns(ends[1], ends[3]);
+            const uint8_t *const negated = &first[plain * ET_CELL_BYTES];
+
+            next = &negated[minus * ET_CELL_BYTES];
+            for (y = ends[0]; (y < ends[2]) && (left == 0u); y++) {
+                const et_word *const line = &lines[y];
+                const uint8_t *literal = first;
+
+                left = columns;
+                while ((literal != negated) && (left != 0u)) {
+                    left &= et_shifted(line, literal);
+                    literal = &literal[ET_CELL_BYTES];
+                }
+                while ((literal != next) && (left != 0u)) {
+                    left &= ~et_shifted(line, literal);
+                    literal = &literal[ET_CELL_BYTES];
+                }
             }
+        }
+        for (; n_votes > 0u; n_votes--) {
+            if (left != 0u) {
+#if ET_VOTE_BYTES == 0
+                sums[ET_READ(*next) >> 4] += (int32_t)(ET_READ(*next) & 15u) - 8;
 #else
-            const et_vote *const votes = &et_votes[(uint32_t)j * ET_CLASSES];
-
-            for (c = 0; c < ET_CLASSES; c++) {
-                sums[c] += ET_READ(votes[c]);
+                sums[ET_READ(*next)] += (int32_t)et_number(&next[1], ET_VOTE_BYTES) - ET_LEAST_VOTE;
+#endif
             }
-#endif
+            next = &next[1u + ET_VOTE_BYTES];
         }
-        first = end;
-#if ET_SOME_CLASSES
-        vote += ET_READ(et_vote_counts[j]);
-#endif
     }
 }
 
