@@ -29,8 +29,8 @@ def test_sums_and_classes_are_those_of_the_host(tmp_path, first):
         kind = list(NUMBER_TYPES)[seed % len(NUMBER_TYPES)]
         if kind.startswith("u") and model.fitted is not None:
             kind = "int16"
-        program = export.choose(model, name=f"p{seed}", input=kind)
-        assert program.layout == "patches"
+        layout = ("patches", "patch_code")[seed % 12 // 6]
+        program = export.choose(model, layout, name=f"p{seed}", input=kind)
         for name, text in program.files.items():
             (tmp_path / name).write_text(text)
         programs.append((program, X))
@@ -50,12 +50,19 @@ def test_sums_and_classes_are_those_of_the_host(tmp_path, first):
             assert predict(row.ctypes.data_as(ctypes.c_void_p)) == wanted.argmax()
 
 
-@pytest.mark.parametrize("target", ["cortex-m0plus", "cortex-m7"])
-def test_cores_give_the_answers_of_the_host(target):
+@pytest.mark.parametrize("layout, target", [("patches", "cortex-m0plus"), ("patch_code", "cortex-m7")])
+def test_cores_give_the_answers_of_the_host(layout, target):
     model, X = random_patch_model(4, widest=30)
-    measured = device.measure(model, X, target=target)
+    measured = device.measure(model, X, layout=layout, target=target, worst=True)
     assert measured.agreement == 1
     assert measured.ram_bytes == 0
+    assert measured.instructions_max <= measured.worst_instructions <= 1.5 * measured.instructions_max
+
+
+def test_the_chooser_takes_code_where_there_is_flash_for_it():
+    model, _ = random_patch_model(4, widest=30, n_clauses=60)
+    assert export.choose(model, flash=100_000).layout == "patch_code"
+    assert export.choose(model, flash=1800).layout == "patches"
 
 
 def test_what_the_layout_cannot_hold_is_refused_by_name():

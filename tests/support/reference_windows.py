@@ -1,5 +1,7 @@
 """Features of windows in plain numpy, with 64-bit integers. The C must give the same bits."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ethereal.features.front_end import KERNELS, band_ends, magnitudes, sines, transform_size
@@ -7,6 +9,18 @@ from ethereal.features.front_end import KERNELS, band_ends, magnitudes, sines, t
 
 def features(front_end, windows):
     """The features of windows x samples x axes, as `FrontEnd.transform` gives them."""
+    if front_end.frames is not None:
+        length, step = front_end.frames
+        first = (windows.shape[1] - length) % step
+        frames = [windows[:, s : s + length] for s in range(first, windows.shape[1] - length + 1, step)]
+        if front_end.is_sound:
+            return _sound(np.stack(frames, axis=1)[..., 0].astype(np.int64), front_end.rate)
+        whole = replace(front_end, window=length, hop=0, frames=None) if length >= 32 else None
+        return np.stack([_whole(whole or front_end, frame) for frame in frames], axis=1)
+    return _whole(front_end, windows)
+
+
+def _whole(front_end, windows):
     axes = {name: windows[:, :, i].astype(np.int64) for i, name in enumerate(front_end.axes)}
     for name, parts in magnitudes(front_end.axes).items():
         axes[name] = np.minimum(sum(np.abs(axes[axis]) for axis in parts) >> 1, 32767)
@@ -151,16 +165,32 @@ def _fft(re, im, wave, n):
     return re, im
 
 
-def _mel(x, rate):
-    n_frames = x.shape[1] // 256
+def _mel_bands(frames, rate):
+    """Squashed energies of the mel bands of frames of 256 samples."""
     wave = sines(256).astype(np.int64)
     hann = (32767 - wave[np.minimum(np.arange(256), 256 - np.arange(256)) + 64]) >> 1
-    ends = band_ends(KERNELS["mel"], x.shape[1], rate)
+    power, exponent = _powers((frames * hann) >> 15)
+    return _scaled(_sums(power, band_ends(KERNELS["mel"], 256, rate)), exponent)
+
+
+def _sound(frames, rate):
+    """Bands of windows x frames x 256 samples, less the mean of the frame and less that of active frames."""
+    rows = []
+    for window in frames:
+        bands = _mel_bands(window, rate)
+        loudness = bands.sum(axis=1) >> 4
+        level = loudness[loudness >= loudness.max() - 2560]
+        level = level.sum() // len(level)
+        parts = bands - loudness[:, None], bands - level, (loudness - loudness.max())[:, None]
+        rows.append(np.concatenate(parts, axis=1))
+    return np.array(rows)
+
+
+def _mel(x, rate):
+    n_frames = x.shape[1] // 256
     rows = []
     for window in x:
-        frames = window[: n_frames * 256].reshape(n_frames, 256)
-        power, exponent = _powers((frames * hann) >> 15)
-        codes = _scaled(_sums(power, ends), exponent)
+        codes = _mel_bands(window[: n_frames * 256].reshape(n_frames, 256), rate)
         loudness = codes.sum(axis=1) >> 4
         active = np.flatnonzero(loudness >= loudness.max() - 2560)
         codes = codes[active[0] : active[-1] + 1]

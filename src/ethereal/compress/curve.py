@@ -25,7 +25,7 @@ from ethereal.compress import shorten_on
 from ethereal.compress.task import Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
 from ethereal.model import Model
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
-from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, Supports
 
 # Rows that the descent looks at, at first and then. Small models want all rows, while large models at a low
 # price only get rid of what is of no use: lab/notes/tuning.md.
@@ -48,7 +48,7 @@ _FEW, _LOWER_STEPS = 1100, 8
 # prices are one step. No board holds these models.
 _MUCH_WORK, _WIDE_STEP = 2e9, 4
 _THRESHOLD_BITS = 32.0
-SUPPORTS = Supports("pruning", front_ends=WINDOWS, outputs=ALL_ANSWERS - {"unknown"}, patches=PATCHES)
+SUPPORTS = Supports("pruning", front_ends=FRAMED, outputs=ALL_ANSWERS - {"unknown"}, patches=PATCHES)
 
 
 class Prices(NamedTuple):

@@ -376,15 +376,39 @@ static void any_stream(void)
 #ifdef HAS_NUMBER
     RUNTIME(pushed) = Frama_C_long_interval(-MOST_SUM, MOST_SUM);
 #endif
+#ifdef HAS_FRAME_ROW
+    RUNTIME(skipped) = Frama_C_unsigned_short_interval(0, RUNTIME_LIMIT(SKIPPED));
+    RUNTIME(frames) = Frama_C_short_interval(PROVE_FRAMES_FROM, RUNTIME_LIMIT(FRAMES) - 1);
+    ANY(RUNTIME(frame_row));
+    ANY(RUNTIME(lines));
+#else
     ANY(RUNTIME(window_row));
+#endif
+#ifdef HAS_BANDS
+    {
+        unsigned i;
+
+        for (i = 0; i < RUNTIME_LIMIT(FRAMES) * RUNTIME_LIMIT(MEL_BANDS); i++)
+            RUNTIME(bands)[i] = Frama_C_short_interval(0, 32767);
+    }
+#else
     ANY(RUNTIME(means));
     ANY(RUNTIME(side));
+#endif
     ANY(RUNTIME(work));
 }
 
 static void check_stream(void)
 {
     /*@ assert RUNTIME(filled) < PROVE_KEPT; */
+#ifdef HAS_FRAME_ROW
+    /*@ assert RUNTIME(skipped) <= RUNTIME_LIMIT(SKIPPED); */
+    /*@ assert PROVE_FRAMES_FROM <= RUNTIME(frames) < RUNTIME_LIMIT(FRAMES); */
+#endif
+#ifdef HAS_BANDS
+    /*@ assert \forall integer i; 0 <= i < RUNTIME_LIMIT(FRAMES) * RUNTIME_LIMIT(MEL_BANDS) ==>
+        0 <= RUNTIME(bands)[i]; */
+#endif
 #ifdef HAS_FRAMES
     /*@ assert RUNTIME(frames) < PROVE_FRAMES; */
     /*@ assert \forall integer i; 0 <= i < PROVE_BANDS ==> 0 <= RUNTIME(bands_of_frames)[i]; */

@@ -159,7 +159,13 @@ class Source:
         if self.has("window"):
             majority = re.search(rf"^#define {upper}_MAJORITY (-?\d+)", self.header, re.MULTILINE)
             lines.append(f"#define PROVE_MAJORITY {0 if majority is None else int(majority[1])}")
-            if "et_bands_of_frames[" in self.text:
+            if "et_frame_row[" in self.text:
+                frames = f"{prefixes[1]}ET_FRAME"
+                lines += ["#define HAS_FRAME_ROW", f"#define PROVE_KEPT {frames}_SAMPLES"]
+                lines += ["#define HAS_BANDS"] if "et_bands[" in self.text else []
+                least = [int(n) for n in re.findall(rf"\b{prefixes[0]}et_frames = (-?\d+);", self.text)]
+                lines.append(f"#define PROVE_FRAMES_FROM ({min(least)})")
+            elif "et_bands_of_frames[" in self.text:
                 frame = f"{prefixes[1]}ET_FRAME"
                 lines += ["#define HAS_FRAMES", f"#define PROVE_KEPT {frame}"]
                 lines.append(f"#define PROVE_FRAMES ({upper}_WINDOW / {frame})")

@@ -15,6 +15,7 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal import _native
@@ -22,6 +23,8 @@ from ethereal.base.checks import check_integer, check_number, count_threads
 
 MEAN, MAGNITUDE, NO_AXIS = 0, 1, 255  # steps of a plan, and the third axis of a magnitude of two
 FRAME, MEL_BANDS, MEL_PARTS = 256, 16, 10
+OF_SOUND = ("mel", "sound")  # kernels whose transform takes a frame of sound
+ACTIVE = 2560  # a frame is active that is at most so much quieter than the loudest
 _OCTAVE = 512  # of squashed numbers
 MOST_AXES, MOST_RATE = 16, 1e7
 Group = tuple[str, str]  # kernel, and the axis, magnitude or pair that it reads
@@ -38,12 +41,15 @@ _WORDS = {
     "cov": "the covariance of the two axes",
     "corr": "the correlation of the two axes",
     "frames": "how long the sound is, from its first loud moment to its last",
+    "loudness": "the loudness of the frame, less that of the loudest",
 }
 _NUMBERED = {
     "part": "the mean of eighth {0} of the window, less the mean of all of it",
     "band": "the strength of band {0} of 8, from slow to fast changes",
     "fine": "the strength of band {0} of 8, from slow to fast changes",
     "mel": "the strength of tones in band {0} of 16, from low, in tenth {1} of the sound",
+    "tone": "the strength of tones in band {0} of 16, less the loudness of the frame",
+    "level": "the strength of tones in band {0} of 16, less the loudness of the window",
 }
 
 
@@ -66,7 +72,11 @@ class Kernel:
 
 
 _MEL = tuple(f"mel{b}.part{p}" for p in range(1, MEL_PARTS + 1) for b in range(1, MEL_BANDS + 1))
+_SOUND = tuple(f"{name}{b}" for name in ("tone", "level") for b in range(1, MEL_BANDS + 1))
 _MOST = 2**15  # samples of a window
+_LEAST_FRAME = 2  # samples of a frame that these kernels take
+_OF_TIME = ("stats", "std", "mad", "step", "shape", "cov", "corr")
+_PER_DECIBEL = _OCTAVE * math.log2(10) / 10
 KERNELS = {
     kernel.name: kernel
     for kernel in (
@@ -82,6 +92,7 @@ KERNELS = {
         Kernel("cov", 11, ("cov",), True, 32, _MOST, "pair"),
         Kernel("mel", 12, (*_MEL, "frames"), False, FRAME, _MOST, "sound"),
         Kernel("corr", 13, ("corr",), True, 32, _MOST, "pair"),
+        Kernel("sound", 14, (*_SOUND, "loudness"), False, FRAME, _MOST, "sound"),
     )
 }
 
@@ -134,7 +145,7 @@ def transform_size(kernel: Kernel, window: int) -> int:
     >>> transform_size(KERNELS["bands"], 128), transform_size(KERNELS["stats"], 128)
     (32, 0)
     """
-    if kernel.name == "mel":
+    if kernel.name in OF_SOUND:
         return FRAME
     return 1 << (window // kernel.gather).bit_length() - 1 if kernel.gather else 0
 
@@ -152,7 +163,7 @@ def band_ends(kernel: Kernel, window: int, rate: float | None = None) -> NDArray
     array([ 1,  2,  3,  4,  6,  8, 11, 16], dtype=uint16)
     """
     bins = transform_size(kernel, window) // 2
-    if kernel.name == "mel":
+    if kernel.name in OF_SOUND:
         assert rate is not None
         most = 2595 * math.log10(1 + rate / 2 / 700)
         places = [700 * (10 ** (most * (i + 1) / MEL_BANDS / 2595) - 1) for i in range(MEL_BANDS)]
@@ -170,7 +181,9 @@ def band_ends(kernel: Kernel, window: int, rate: float | None = None) -> NDArray
 class FrontEnd:
     """From windows of samples to rows of int16 features, in integers, with the bits of the exported C.
 
-    Groups are brought into the order in which they are computed: axes, then magnitudes, then pairs.
+    Groups are brought into the order in which they are computed: axes, then magnitudes, then pairs. With
+    `frames` the kernels are computed on every frame of a window, and a row is frames x features. Samples that
+    are left over stand before the first frame.
 
     >>> front_end = FrontEnd(("ax", "ay"), 32, (("std", "ay"), ("stats", "ax")))
     >>> front_end.names
@@ -187,11 +200,14 @@ class FrontEnd:
     rate: float | None = None  # samples per second
     scale: tuple[float, ...] | None = None  # counts per unit, of each axis
     units: tuple[str, ...] | None = None  # of each axis
+    frames: tuple[int, int] | None = None  # samples of a frame, and from one to the next
 
     def __post_init__(self) -> None:
         axes = _checked_axes(self.axes)
         check_integer("window", self.window, 32, _MOST)
         hop = self.window if self.hop == 0 else check_integer("hop", self.hop, 1, self.window)
+        if self.frames is not None:
+            hop = self._check_frames(hop)
         groups = tuple(sorted({self._checked_group(*g) for g in self.groups}, key=self._place))
         if len(groups) != len(self.groups) or not groups:
             what = "has a group twice" if groups else "has no group"
@@ -205,18 +221,44 @@ class FrontEnd:
                 check_number("scale", value, 1e-9, 1e9)
         if self.units is not None and (len(self.units) != len(axes) or set(map(type, self.units)) != {str}):
             raise ValueError(f"units is {self.units!r}. Give a text for each of the {len(axes)} axes.")
-        if self.rate is None and any(kernel == "mel" for kernel, _ in groups):
-            raise ValueError("the kernel mel needs the rate of the samples. Give rate=, such as 8000.")
+        sound = next((kernel for kernel, _ in groups if kernel in OF_SOUND), None)
+        if self.rate is None and sound:
+            raise ValueError(f"the kernel {sound} needs the rate of the samples. Give rate=, such as 8000.")
+        if sound == "sound" and len(groups) > 1:
+            raise ValueError(
+                "the kernel sound of one axis has a front end alone. Leave the other kernels out."
+            )
         vars(self).update(axes=axes, hop=hop, groups=groups)
+
+    def _check_frames(self, hop: int) -> int:
+        """Refuse frames that do not fit the window, and return the hop, in whole frames."""
+        assert self.frames is not None
+        length = check_integer("frames[0]", self.frames[0], _LEAST_FRAME, self.window)
+        step = check_integer("frames[1]", self.frames[1], 1, length)
+        if self.hop and hop % step:
+            raise ValueError(
+                f"hop is {hop}, but frames begin every {step} samples. Give {max(1, hop // step) * step}."
+            )
+        if any(kernel == "sound" for kernel, _ in self.groups) and (length != FRAME or step < MEL_BANDS):
+            raise ValueError(
+                f"frames is {self.frames!r}. The kernel sound takes ({FRAME}, {MEL_BANDS} or more)."
+            )
+        return hop // step * step
 
     def _checked_group(self, name: str, source: str) -> Group:
         kernel = KERNELS.get(name)
         if kernel is None:
             raise ValueError(f"kernel {name!r} does not exist. Kernels are {', '.join(KERNELS)}.")
-        if not kernel.least <= self.window <= kernel.most:
-            takes = f"kernel {name} takes windows of {kernel.least} to {kernel.most} samples"
-            remedy = "Use other windows, or leave the kernel out."
-            raise ValueError(f"{takes}, but window is {self.window}. {remedy}")
+        if name in OF_SOUND and (name == "sound") != (self.frames is not None):
+            other = "'mel'" if name == "sound" else "'sound'"
+            has = "no frames" if self.frames is None else "frames"
+            raise ValueError(f"kernel {name} does not go with {has}. Use the kernel {other}.")
+        least = _LEAST_FRAME if self.frames is not None and name in _OF_TIME else kernel.least
+        if not least <= self.length <= kernel.most:
+            what = "windows" if self.frames is None else "frames"
+            takes = f"kernel {name} takes {what} of {least} to {kernel.most} samples"
+            remedy = f"Use other {what}, or leave the kernel out."
+            raise ValueError(f"{takes}, but {what[:-1]} is {self.length}. {remedy}")
         allowed = sources_of(kernel, self.axes)
         if kernel.of == "pair":
             pair = source.split("*")
@@ -226,6 +268,31 @@ class FrontEnd:
             raise ValueError(f"kernel {name} has no source {source!r}. {known}.")
         return name, source
 
+    @property
+    def length(self) -> int:
+        """Samples that a kernel works on: those of the window, or of a frame."""
+        return self.window if self.frames is None else self.frames[0]
+
+    @property
+    def n_frames(self) -> int:
+        """Frames of a window, 1 without frames."""
+        return 1 if self.frames is None else 1 + (self.window - self.frames[0]) // self.frames[1]
+
+    @property
+    def skipped(self) -> int:
+        """Samples of a window before the first frame."""
+        return 0 if self.frames is None else (self.window - self.frames[0]) % self.frames[1]
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether a row is frames of sound, whose features need the loudness of the whole window."""
+        return self.groups[0][0] == "sound"
+
+    @property
+    def n_features(self) -> int:
+        """Numbers of a row."""
+        return self.n_frames * len(self.names)
+
     def _place(self, group: Group) -> tuple[int, str, int]:
         name, source = group
         place = self.axes.index(source) if source in self.axes else len(self.axes) + ("*" in source)
@@ -233,7 +300,7 @@ class FrontEnd:
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Names of the features, such as `az.haar2`."""
+        """Names of the features, such as `az.haar2`, with frames those of a frame."""
         return tuple(
             f"{source}.{name}" for kernel, source in self.groups for name in KERNELS[kernel].features
         )
@@ -261,26 +328,32 @@ class FrontEnd:
                     steps.append((MEAN, number, 0, 0))
                     known.add(one)
             known.update([source] if name == "stats" else [])
-            steps.append((kernel.code, numbers[0], numbers[-1] if len(pair) > 1 else 0, 0))
+            more = (numbers[-1] if len(pair) > 1 else 0, 0)
+            if name == "sound" and self.frames is not None:
+                more = self.frames[1] & 255, self.frames[1] >> 8
+            steps.append((kernel.code, numbers[0], *more))
         return np.array(steps, dtype=np.uint8)
 
     @cached_property
     def wave_size(self) -> int:
         """Points of the wave whose sines the transforms need, 0 when there is no transform."""
-        return max(transform_size(KERNELS[kernel], self.window) for kernel, _ in self.groups)
+        return max(transform_size(KERNELS[kernel], self.length) for kernel, _ in self.groups)
 
     @cached_property
     def band_ends(self) -> dict[str, NDArray[np.uint16]]:
-        """The last bin of each band of the kernels that have bands."""
-        used = [name for name, _ in self.groups if KERNELS[name].gather or name == "mel"]
-        return {name: band_ends(KERNELS[name], self.window, self.rate) for name in used}
+        """The last bin of each band of the kernels that have bands. Those of sound are mel bands."""
+        used = [name for name, _ in self.groups if KERNELS[name].gather or name in OF_SOUND]
+        return {
+            "mel" if name in OF_SOUND else name: band_ends(KERNELS[name], self.length, self.rate)
+            for name in used
+        }
 
     def scratch(self) -> tuple[int, int]:
         """Return how many int16 and how many int32 numbers the kernels need beside the window."""
         used = {kernel for kernel, _ in self.groups}
-        side = self.window if any(source.startswith("|") for _, source in self.groups) else 1
+        side = self.length if any(source.startswith("|") for _, source in self.groups) else 1
         side = max(side, MEL_BANDS * (self.window // FRAME) if "mel" in used else 1)
-        return side, max(self.window // 2 if "haar" in used else 1, self.wave_size)
+        return side, max(self.length // 2 if "haar" in used else 1, self.wave_size)
 
     @property
     def is_framed(self) -> bool:
@@ -289,15 +362,24 @@ class FrontEnd:
         return is_whole and len(self.axes) == 1 and self.groups[0][0] == "mel" and len(self.groups) == 1
 
     def transform(self, windows: ArrayLike, n_jobs: int | None = None) -> NDArray[np.int16]:
-        """Return the features of windows x samples x axes. The result does not depend on `n_jobs`."""
-        counts = self.counts(windows)
-        out = np.empty((len(counts), len(self.names)), dtype=np.int16)
+        """Return the features of windows x samples x axes. The result does not depend on `n_jobs`.
+
+        They are windows x features, or windows x frames x features.
+        """
+        counts, shape = self.counts(windows), (len(windows), len(self.names))  # type: ignore[arg-type]
+        if self.frames is not None:
+            counts, shape = counts[:, self.skipped :], (len(counts), self.n_frames, len(self.names))
+            if not self.is_sound:  # every frame is a window of its own
+                every = sliding_window_view(counts, self.frames[0], axis=1)[:, :: self.frames[1]]
+                counts = every.transpose(0, 1, 3, 2).reshape(-1, self.frames[0], len(self.axes))
+            counts = np.ascontiguousarray(counts)
+        out = np.empty((len(counts), math.prod(shape) // max(1, len(counts))), dtype=np.int16)
         wave, ends = sines(max(self.wave_size, 4)), np.zeros(16 + MEL_BANDS, dtype=np.uint16)
         for name, last_bins in self.band_ends.items():
             start = {"bands": 0, "spectrum": 8, "mel": 16}[name]
             ends[start : start + len(last_bins)] = last_bins
         _native.window_features(counts, self.plan, wave, ends, out, count_threads(n_jobs))
-        return out
+        return out.reshape(shape)
 
     def counts(self, windows: ArrayLike) -> NDArray[np.int16]:
         """Return windows as the int16 counts that a sensor gives, checked. Other numbers need the scale."""
@@ -342,7 +424,9 @@ class FrontEnd:
         """
         kernel, source = self.groups[self.group_of[feature]]
         name = self.names[feature].removeprefix(source + ".")
-        scale, n = self._scale_of(source), self.window
+        scale, n = self._scale_of(source), self.length
+        if kernel == "sound":
+            return "plain", _PER_DECIBEL
         if kernel in ("shape", "mel"):
             return "plain", 1.0
         if kernel in ("stats", "parts"):
@@ -359,6 +443,8 @@ class FrontEnd:
     def unit_of(self, feature: int) -> str:
         """Return the unit of `in_units`, empty where there is none."""
         kernel, source = self.groups[self.group_of[feature]]
+        if kernel == "sound":
+            return "dB"
         if self.units is None or kernel in ("shape", "mel", "corr"):
             return ""
         units = {self.units[self.axes.index(axis)] for axis in self._axes_of(source)}
@@ -388,11 +474,16 @@ class FrontEnd:
         """
         name, source = self.groups[self.group_of[feature]]
         kernel = KERNELS[name]
+        if kernel.name == "sound" and (match := re.search(r"[0-9]+$", self.names[feature])):
+            low, high = (0, *self.band_ends["mel"].tolist())[int(match[0]) - 1 :][:2]
+            width = self.rate / FRAME  # type: ignore[operator]
+            what = self.names[feature].removesuffix(match[0])
+            return f"{what} at {(low + 0.5) * width:.3g} to {(high + 0.5) * width:.3g} Hz"
         if self.rate is None or not kernel.gather:
             return self.names[feature]
         place = kernel.features.index(self.names[feature].removeprefix(source + "."))
         rate = self.rate / kernel.gather
-        width = rate / transform_size(kernel, self.window)
+        width = rate / transform_size(kernel, self.length)
         first, last = (0, *self.band_ends[name].tolist())[place : place + 2]
         low, high = (first + 0.5) * width, (last + 0.5) * width
         return f"{source} at {low:.3g} to {min(high, rate / 2):.3g} Hz"
@@ -411,12 +502,17 @@ class FrontEnd:
     def as_dict(self) -> dict[str, Any]:
         """Return the record as JSON can hold it."""
         record = {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(self).items()}
+        if self.frames is None:
+            del record["frames"]  # as before there were any
         return record | {"groups": [list(group) for group in self.groups]}
 
     @staticmethod
     def from_dict(record: Mapping[str, Any]) -> FrontEnd:
         """Return the front end of a record, every part of it checked."""
         lists = {name: record[name] for name in ("axes", "groups", "scale", "units")}
+        lists["frames"] = record.get("frames")
+        if isinstance(lists["frames"], list) and len(lists["frames"]) != 2:
+            raise ValueError(f"frames of the front end is {lists['frames']!r}. It must be two numbers.")
         for name, value in lists.items():
             if not isinstance(value, list) and (value is not None or name in ("axes", "groups")):
                 raise TypeError(f"{name} of the front end is {value!r}. It must be a list.")

@@ -8,7 +8,8 @@
  * kinds writes its features after those of the step before.
  *
  * Contract
- *  - samples: 32 to 32,768 per axis. axes: 1 to 16. A window is samples x axes, the axes of a sample side by side.
+ *  - samples: 2 to 32,768 per axis, 32 at least for Haar, parts and bands. axes: 1 to 16. A window is samples x axes,
+ *    the axes of a sample side by side. A frame of a window is a short window, for the same kernels.
  *  - Every value of a sample is allowed, -32768 too. Nothing overflows: each kernel says its widest number.
  *  - A size that may need many bits is "squashed" to its exponent and nine bits of mantissa. Below 512 it stays as it
  *    is, and larger numbers keep their order, so that a threshold needs no root, logarithm or division.
@@ -33,9 +34,11 @@
 #define ET_COV 11      /* products of the deviations of two axes, squashed with their sign: 1 */
 #define ET_MEL 12      /* mel bands over frames: 161 */
 #define ET_CORR 13     /* logarithm of the correlation of two axes, with its sign: 1 */
+#define ET_SOUND 14    /* mel bands of every frame, less the mean of the frame and less that of the window: 33 each */
 
 #define ET_HAS(kernel) (ET_KERNELS >> (kernel)&1)
-#define ET_HAS_FFT (ET_HAS(ET_BANDS) || ET_HAS(ET_SPECTRUM) || ET_HAS(ET_MEL))
+#define ET_HAS_MEL (ET_HAS(ET_MEL) || ET_HAS(ET_SOUND))
+#define ET_HAS_FFT (ET_HAS(ET_BANDS) || ET_HAS(ET_SPECTRUM) || ET_HAS_MEL)
 #define ET_HAS_SUMS (ET_HAS(ET_PARTS) || ET_HAS(ET_MEAN))
 #define ET_HAS_SQUASH                                                                                                  \
     (ET_HAS(ET_STD) || ET_HAS(ET_MAD) || ET_HAS(ET_STEP) || ET_HAS(ET_HAAR) || ET_HAS(ET_COV) || ET_HAS_FFT)
@@ -45,6 +48,7 @@
 #define ET_MEL_BANDS 16u
 #define ET_MEL_PARTS 10u
 #define ET_ACTIVE 2560    /* frames within 5 bits (512 each) of the loudest are active */
+#define ET_SOUND_OUT (2 * ET_MEL_BANDS + 1)
 
 /* Where steps keep their numbers. */
 typedef struct {
@@ -528,7 +532,7 @@ static int16_t *et_bands(const int16_t *x, unsigned stride, unsigned n, int32_t 
 }
 #endif
 
-#if ET_HAS(ET_MEL)
+#if ET_HAS_MEL
 /* The squashed energies of the mel bands of one frame. */
 static void et_mel_frame(const int16_t *x, unsigned stride, int32_t *work, const et_waves *waves, int16_t *bands)
 {
@@ -564,7 +568,67 @@ static inline int32_t et_sum_bands(const int16_t *bands)
         sum += bands[band];
     return sum;
 }
+#endif
 
+#if ET_HAS(ET_SOUND)
+/* The mean loudness of the active frames. bands: of all frames. */
+static int32_t et_sound_level(const int16_t *bands, unsigned frames, int32_t *loudest)
+{
+    uint32_t sum = 0;
+    unsigned count = 0, i;
+
+    *loudest = 0;
+    for (i = 0; i < frames; i++) {
+        const int32_t loudness = et_sum_bands(bands + i * ET_MEL_BANDS) >> 4;
+
+        if (loudness > *loudest)
+            *loudest = loudness;
+    }
+    for (i = 0; i < frames; i++) {
+        const int32_t loudness = et_sum_bands(bands + i * ET_MEL_BANDS) >> 4;
+
+        if (loudness >= *loudest - ET_ACTIVE) { /* the loudest is, at least */
+            sum += (uint32_t)loudness;
+            count++;
+        }
+    }
+    return (int32_t)et_divide(sum, count);
+}
+
+/* The features of one frame: its bands less their mean, its bands less the level, and its loudness less the loudest. */
+static int16_t *et_sound_frame(const int16_t *bands, int32_t level, int32_t loudest, int16_t *out)
+{
+    const int32_t loudness = et_sum_bands(bands) >> 4;
+    unsigned band;
+
+    for (band = 0; band < ET_MEL_BANDS; band++) {
+        out[band] = (int16_t)(bands[band] - loudness);
+        out[band + ET_MEL_BANDS] = (int16_t)(bands[band] - level);
+    }
+    out[2 * ET_MEL_BANDS] = (int16_t)(loudness - loudest);
+    return out + ET_SOUND_OUT;
+}
+
+#if !defined(ET_BY_FRAME) /* a board that takes frame by frame does without */
+/* All frames of a window, with so many samples from one to the next. */
+static int16_t *et_sound(const int16_t *x, unsigned stride, unsigned n, unsigned step, const et_scratch *scratch,
+    const et_waves *waves, int16_t *out)
+{
+    const unsigned frames = (unsigned)et_divide(n - ET_FRAME, step) + 1;
+    int32_t loudest, level;
+    unsigned i;
+
+    for (i = 0; i < frames; i++)
+        et_mel_frame(x + i * step * stride, stride, scratch->work, waves, scratch->side + i * ET_MEL_BANDS);
+    level = et_sound_level(scratch->side, frames, &loudest);
+    for (i = 0; i < frames; i++)
+        out = et_sound_frame(scratch->side + i * ET_MEL_BANDS, level, loudest, out);
+    return out;
+}
+#endif
+#endif
+
+#if ET_HAS(ET_MEL)
 /* Frames between the first and the last active one, in ten parts: mean of each band less that of all; and how many.
    bands: of all frames. */
 static int16_t *et_mel_parts(const int16_t *bands, unsigned frames, int16_t *out)
@@ -612,6 +676,7 @@ static int16_t *et_mel(const int16_t *x, unsigned stride, unsigned n, int16_t *s
 }
 #endif
 
+#if !defined(ET_BY_FRAME)
 /* Carry out a plan. Returns the end of the features. */
 static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const int16_t *window, unsigned n,
     unsigned axes, const et_waves *waves, const et_scratch *scratch, int16_t *out)
@@ -692,8 +757,13 @@ static int16_t *et_window_features(const uint8_t *step, unsigned n_steps, const 
         if (kernel == ET_MEL)
             out = et_mel(x, stride, n, scratch->side, scratch->work, waves, out);
 #endif
+#if ET_HAS(ET_SOUND)
+        if (kernel == ET_SOUND)
+            out = et_sound(x, stride, n, ET_READ(step[2]) | (unsigned)ET_READ(step[3]) << 8, scratch, waves, out);
+#endif
     }
     return out;
 }
+#endif
 
 #endif

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ethereal.features.front_end import KERNELS, FrontEnd, Group, sources_of, to_counts
 
 DEFAULT_KERNELS = ("stats", "parts", "haar", "bands", "cov")
+FRAME_KERNELS = ("stats", "step")  # in place of these, with frames
 _ALL_AXES = ("ax", "ay", "az", "gx", "gy", "gz", "mx", "my", "mz")
 _USUAL_AXES = {1: ("x",)} | {n: _ALL_AXES[:n] for n in (2, 3, 6, 9)}
 
@@ -40,6 +41,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         - "spectrum": energy in eight bands below half the rate, about three times as expensive
         - "cov", "corr": covariance and correlation of two axes
         - "mel": for sound, 16 mel bands in ten parts of what is not silent, without the loudness
+        - "sound": with `frames`, 16 mel bands of every frame
 
         A name alone does not include magnitudes. Ask for them by name: `|a|` is |ax| + |ay| + |az|.
     axes
@@ -50,6 +52,11 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Samples from one window to the next in a stream, which a board needs. By default a whole window.
     rate
         Samples per second. Names of bands and the mel bands need it.
+    frames
+        Samples of a frame, and from one frame to the next, such as (8, 4). The kernels are then computed on
+        every frame, and features are windows x frames x features of a frame, as a machine with `patch=` takes
+        them. By default the kernels are "stats" and "step" then. For sound the kernel is "sound", and a frame
+        has 256 samples. Samples that are left over stand before the first frame.
     scale
         Counts per unit, one number or one per axis: 1000 when 1 g is sent as 1000. Windows of floats need it.
     units
@@ -80,12 +87,14 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         window: int | None = None,
         hop: int | None = None,
         rate: float | None = None,
+        frames: tuple[int, int] | None = None,
         scale: float | Sequence[float] | None = None,
         units: str | Sequence[str] | None = None,
         n_jobs: int | None = None,
     ) -> None:
         self.kernels, self.axes, self.window, self.hop = kernels, axes, window, hop
         self.rate, self.scale, self.units, self.n_jobs = rate, scale, units, n_jobs
+        self.frames = frames
 
     def fit(self, X: ArrayLike, y: Any = None) -> WindowFeatures:
         """Take the number of samples and axes from windows, and check all parameters against them."""
@@ -98,14 +107,17 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         scale = _one_each("scale", self.scale, n_axes, float)
         units = _one_each("units", self.units, n_axes, str)
         hop, rate = self.hop or 0, None if self.rate is None else float(self.rate)
-        groups = groups_of(self.kernels, axes)
-        self.front_end_ = FrontEnd(axes, array.shape[1], groups, hop, rate, scale, units)
+        frames, kernels = _pair_of_frames(self.frames), self.kernels
+        if frames is not None and kernels == DEFAULT_KERNELS:
+            kernels = FRAME_KERNELS
+        groups = groups_of(kernels, axes)
+        self.front_end_ = FrontEnd(axes, array.shape[1], groups, hop, rate, scale, units, frames)
         to_counts(array[:1], scale)  # says at once when floats have no scale
         self.n_features_in_ = n_axes
         return self
 
     def transform(self, X: ArrayLike) -> NDArray[np.int16]:
-        """Return the features, windows x features."""
+        """Return the features, windows x features, or windows x frames x features of a frame."""
         check_is_fitted(self, "front_end_")
         return self.front_end_.transform(_windows(X, self.front_end_.window), self.n_jobs)
 
@@ -120,7 +132,7 @@ class WindowFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         kernels: dict[str, list[str]] = {}
         for kernel, source in front_end.groups:
             kernels.setdefault(kernel, []).append(source)
-        same = ("axes", "window", "hop", "rate", "scale", "units")
+        same = ("axes", "window", "hop", "rate", "scale", "units", "frames")
         made = WindowFeatures(kernels, **{name: getattr(front_end, name) for name in same})
         made.front_end_, made.n_features_in_ = front_end, len(front_end.axes)
         return made
@@ -163,6 +175,18 @@ def _windows(X: ArrayLike, window: int | None) -> NDArray[Any]:
     if len(array) == 0:
         raise ValueError("X has no windows. Give at least one.")
     return array
+
+
+def _pair_of_frames(value: Any) -> tuple[int, int] | None:
+    """Return the samples of a frame and from one to the next. One number is both."""
+    if value is None:
+        return None
+    if isinstance(value, (str, bytes)) or np.ndim(value) > 1 or np.size(value) > 2:
+        raise TypeError(
+            f"frames is {value!r}. Give samples of a frame and from one to the next, such as (8, 4)."
+        )
+    pair = np.broadcast_to(np.asarray(value, dtype=object), 2).tolist()
+    return pair[0], pair[1]
 
 
 def _one_each(name: str, value: Any, n: int, kind: Any) -> tuple[Any, ...] | None:

@@ -16,6 +16,7 @@ from ethereal.features.front_end import FrontEnd
 from ethereal.features.matrices import frozen
 from ethereal.model.clauses import Clauses, integers
 from ethereal.model.output import MOST_SUM, Classes, ClassesOrUnknown, Number
+from ethereal.model.patch import Patch
 
 if TYPE_CHECKING:
     from ethereal.features.booleanizer import Booleanizer
@@ -170,14 +171,20 @@ def fitted(booleanizer: Booleanizer | Fitted, feature_names: Sequence[str] | Non
     return parts
 
 
-def front_end(front_end: FrontEnd, fitted: Fitted | None) -> None:
+def front_end(front_end: FrontEnd, fitted: Fitted | None, patch: Patch | None) -> None:
     """Refuse a front end that does not give the features that the Booleanizer reads."""
     if not isinstance(front_end, FrontEnd):
         raise TypeError(f"front_end is {front_end!r}. Give the front_end_ of a fitted WindowFeatures.")
-    if fitted is None or fitted.feature_map.n_features != len(front_end.names):
+    if fitted is None or fitted.feature_map.n_features != front_end.n_features:
         n = 0 if fitted is None else fitted.feature_map.n_features
         raise ValueError(
-            f"the front end gives {len(front_end.names)} features, but the booleanizer reads {n}"
+            f"the front end gives {front_end.n_features} features, but the booleanizer reads {n}"
+        )
+    shape = None if front_end.frames is None else (front_end.n_frames,)
+    if shape != (None if patch is None else patch.shape):
+        raise ValueError(
+            "the front end makes frames, and clauses look at whole rows, or the other way round. Give "
+            "WindowFeatures(frames=...) and patch= together."
         )
     if fitted.feature_map.missing.any() or fitted.feature_map.categories:
         raise ValueError("a model with a front end has features that may be missing, or that are categories")

@@ -19,7 +19,7 @@ from ethereal.features.matrices import (
     is_frame,
     native_numbers,
 )
-from ethereal.model.needs import EVERY_ANSWER, PATCHES, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, FRAMED, PATCHES, Supports
 from ethereal.model.output import early_answers, parts_of
 from ethereal.model.patch import flat_rows
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ethereal.model import Model
     from ethereal.model.clauses import Clauses
 
-SUPPORTS = Supports("prediction", front_ends=WINDOWS, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
+SUPPORTS = Supports("prediction", front_ends=FRAMED, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 _BLOCK_BYTES = 1 << 24  # of Booleans at a time, for clauses over patches
 _NUMBERS = frozenset("?bBhHiIlLqQfd")  # dtype characters that the native engine reads as they are
 
@@ -38,16 +38,18 @@ def features_of(model: Model, X: Any, n_jobs: int | None = None) -> Any:
     Rows of features that were made before are 2-D, as for every model. A model with a patch also takes frames
     or images.
     """
-    if model.patch is not None:
-        return flat_rows(model.patch, model.n_features, X)
-    if model.front_end is None or not is_windows(model, X):
-        return X
-    return model.front_end.transform(X, n_jobs)
+    if is_windows(model, X):
+        X = model.front_end.transform(X, n_jobs)  # type: ignore[union-attr]
+    return X if model.patch is None else flat_rows(model.patch, model.n_features, X)
 
 
 def is_windows(model: Model, X: Any) -> bool:
     """Whether these are raw windows for a model with a front end, and not rows of features."""
-    return model.front_end is not None and not is_frame(X) and np.ndim(X) == 3
+    front_end = model.front_end
+    if front_end is None or is_frame(X) or np.ndim(X) != 3:
+        return False
+    # Frames that were made before are 3-D, too.
+    return front_end.frames is None or np.shape(X)[1:] != (front_end.n_frames, len(front_end.names))
 
 
 def input_matrix(model: Model, X: Any) -> NDArray[Any]:

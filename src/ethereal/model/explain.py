@@ -15,14 +15,14 @@ from ethereal.features.categories import to_numbers
 from ethereal.features.feature_map import empty_bins
 from ethereal.features.matrices import feature_matrix
 from ethereal.model.engine import booleans_of, features_of
-from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.model.rules import Condition, ConditionWriter, Rule
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-SUPPORTS = Supports("an explanation", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES)
+SUPPORTS = Supports("an explanation", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES)
 _MAX_CHANGES = 20  # more explain nothing to a person
 
 
@@ -177,13 +177,13 @@ def _places(
 
 
 def _one_row(model: Model, x: Any) -> Any:
+    front_end = model.front_end
+    if front_end is not None and np.shape(x)[-2:] == (front_end.window, len(front_end.axes)):
+        return features_of(model, np.asarray(x)[None] if np.ndim(x) == 2 else x)
     if model.patch is not None:
         shape, n_channels = model.patch.shape, len(model.channel_names)
         is_one = np.shape(x) in ((model.n_features,), shape, (*shape, n_channels))
         return features_of(model, np.reshape(x, (1, model.n_features)) if is_one else x)
-    front_end = model.front_end
-    if front_end is not None and np.shape(x)[-2:] == (front_end.window, len(front_end.axes)):
-        return features_of(model, np.asarray(x)[None] if np.ndim(x) == 2 else x)
     if hasattr(x, "infer_objects") and not hasattr(x, "columns"):  # a row of a pandas frame keeps its names
         return x.to_frame().T.infer_objects()
     return np.asarray(x)[None] if np.ndim(x) == 1 else x

@@ -24,7 +24,7 @@ from ethereal.features.feature_map import FeatureMap
 from ethereal.features.front_end import FrontEnd
 from ethereal.model.checks import Fitted
 from ethereal.model.deployment import Deployment
-from ethereal.model.needs import EVERY_ANSWER, PATCHES, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, FRAMED, PATCHES, Supports
 from ethereal.model.output import ClassesOrUnknown, NormalOrNot, Number
 from ethereal.model.patch import Patch
 from ethereal.model.seen import Seen
@@ -60,7 +60,7 @@ _TYPES = {  # of the tensors
     **TENSORS,
 }
 _LABEL_KINDS = {"bool": bool, "int": int, "float": float, "str": str, "object": str}
-SUPPORTS = Supports("a model file", front_ends=WINDOWS, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
+SUPPORTS = Supports("a model file", front_ends=FRAMED, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 
 
 class ModelFileError(ValueError):

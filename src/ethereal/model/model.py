@@ -24,7 +24,7 @@ from ethereal.model.clauses import Clause as Clause
 from ethereal.model.clauses import Clauses, plain_votes
 from ethereal.model.deployment import Deployment
 from ethereal.model.engine import SUPPORTS, Engine, input_matrix
-from ethereal.model.needs import ANSWERS, PATCHES, WINDOWS, Needs, NotSupported, Supports
+from ethereal.model.needs import ANSWERS, FRAMED, PATCHES, Needs, NotSupported, Supports
 from ethereal.model.output import Check, Classes, Number, checks_of
 from ethereal.model.patch import Patch as Patch
 from ethereal.model.patch import cell_map, clause_map, clause_names
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 DEFAULT_TEMPERATURE = 5.0  # of models that do not say theirs
 _SHARES = replace(SUPPORTS, consumer="predict_proba", outputs=ANSWERS)
-_UNKNOWN = Supports("with_unknown", front_ends=WINDOWS, outputs=ANSWERS, patches=PATCHES, early=True)
+_UNKNOWN = Supports("with_unknown", front_ends=FRAMED, outputs=ANSWERS, patches=PATCHES, early=True)
 
 
 class Model:
@@ -750,7 +750,7 @@ class Model:
         if self.feature_names is not None and len(self.feature_names) != n_named:
             raise ValueError(f"{len(self.feature_names)} feature_names for {n_named} features")
         if self.front_end is not None:
-            checks.front_end(self.front_end, self.fitted)
+            checks.front_end(self.front_end, self.fitted, self.patch)
         if self.seen is not None and self.is_number:
             raise NotSupported("A model whose answer is a number does not keep what training saw.")
         if self.seen is not None and len(self.seen.low) != self.n_features:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _ANY = 2**31 - 1
 WINDOWS: frozenset[str | None] = frozenset({None, "windows"})  # front ends of consumers that take raw windows
+FRAMED = WINDOWS | {"frames"}  # and frames of them, for clauses over patches
 PATCHES: frozenset[str | None] = frozenset({None, "frames", "images"})  # of consumers of clauses over patches
 ANSWERS = frozenset({"classes", "unknown"})  # outputs of consumers that may leave a row unanswered
 ALL_ANSWERS = ANSWERS | {"number"}
@@ -31,6 +32,7 @@ _WORDS = {
 }
 
 _REMEDIES = {
+    "frames": " Export it as C, or use a model of the frames alone.",
     "windows": " Export it as C, or use a model of the features alone.",
     "normal": " The model has no clauses. Export it as C, and ask model.explain_normal(x) why it answers.",
     "unknown": " Take the margin off with model.with_unknown(None), and set it again afterwards.",
@@ -63,7 +65,7 @@ class Needs:
         """Return those of a model."""
         import numpy as np  # here, because commands read what layouts support before they start
 
-        most_states, missing = min(2, 1 + model.n_booleans), False
+        most_states, missing, front_end = min(2, 1 + model.n_booleans), False, model.front_end
         if model.fitted is not None:  # else their map would say no more, and there may be millions
             feature_map = model.fitted.feature_map
             states = np.diff(feature_map.threshold_offsets) + 1 + feature_map.has_missing_state
@@ -73,7 +75,7 @@ class Needs:
             meaning=model.clauses.meaning,
             output=model.output.kind,
             patch=None if model.clauses.patch is None else model.clauses.patch.over,
-            front_end=None if model.front_end is None else "windows",
+            front_end=None if front_end is None else "windows" if front_end.frames is None else "frames",
             n_classes=model.n_classes,
             n_booleans=model.n_booleans,
             n_literals=model.n_includes,

@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 from ethereal.features import categories
 from ethereal.features.feature_map import empty_bins, format_thresholds
 from ethereal.model.clauses import Clause, decode
-from ethereal.model.needs import ALL_ANSWERS, PATCHES, WINDOWS, NotSupported, Supports
+from ethereal.model.needs import ALL_ANSWERS, FRAMED, PATCHES, NotSupported, Supports
 from ethereal.model.output import Number
+from ethereal.model.patch import clause_names
 
 if TYPE_CHECKING:
     from ethereal.model import Model
 
-_IMPORTANCES = Supports("feature importances", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES)
+_IMPORTANCES = Supports("feature importances", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES)
 _BLOCK_BYTES = 1 << 24  # of rows x literals at a time
-SUPPORTS = Supports("rules", front_ends=WINDOWS, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
+SUPPORTS = Supports("rules", front_ends=FRAMED, outputs=ALL_ANSWERS, patches=PATCHES, early=True)
 _RULES = 5  # per class
 _CLASSES = 20
 _LETTERS = 200  # of a rule or a label
@@ -205,10 +206,13 @@ class ConditionWriter:
         SUPPORTS.check(model.needs)
         self._feature_map = model.clause_map
         self._front_end = model.front_end
+        n_cells = 1 if model.patch is None else math.prod(model.patch.size)
+        self._n_content = n_cells * len(model.channel_names)  # features before those of the place
         self._names = model.clause_names
         self._anywhere = model.patch is not None
         if self._front_end is not None:
-            self._names = tuple(self._front_end.meaning(f) for f in range(model.n_features))
+            channels = [self._front_end.meaning(f) for f in range(len(self._front_end.names))]
+            self._names = tuple(channels) if model.patch is None else clause_names(model.patch, channels)
         self._feature = 2 * self._feature_map.feature.tolist()  # literal -> feature, as a quick list
         self._thresholds: dict[int, list[str] | None] = {}  # in words, None for a Boolean feature
         self._written: dict[tuple[int, ...], Condition] = {}
@@ -252,9 +256,9 @@ class ConditionWriter:
         """Return thresholds in words, those of windows in the units of the samples, None for a Boolean."""
         if self._feature_map.is_boolean[feature]:
             return None
-        if self._front_end is None:
+        if self._front_end is None or feature >= self._n_content:
             return format_thresholds(thresholds)
-        return self._front_end.texts(feature, thresholds.tolist())
+        return self._front_end.texts(feature % len(self._front_end.names), thresholds.tolist())
 
 
 def _text(name: str, bins: list[bool], thresholds: list[str] | None, missing: bool) -> str:

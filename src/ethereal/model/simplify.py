@@ -9,6 +9,7 @@ ones. Then equal clauses have equal literals and can be merged.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,13 +18,13 @@ from numpy.typing import NDArray
 from ethereal.features.feature_map import BIN, MISSING, THRESHOLD, FeatureMap, empty_bins, encodings_of
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
-from ethereal.model.needs import EVERY_ANSWER, PATCHES, WINDOWS, Supports
+from ethereal.model.needs import EVERY_ANSWER, FRAMED, PATCHES, Supports
 
 if TYPE_CHECKING:
     from ethereal.features.front_end import Group
     from ethereal.model import Model
 
-SUPPORTS = Supports("simplification", front_ends=WINDOWS, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
+SUPPORTS = Supports("simplification", front_ends=FRAMED, outputs=EVERY_ANSWER, patches=PATCHES, early=True)
 
 
 def first_of_equals(feature_map: FeatureMap) -> NDArray[Any]:
@@ -160,10 +161,18 @@ def without_other_groups(model: Model, feature_groups: Collection[Group]) -> Mod
     assert model.front_end is not None
     kept = np.array([group in feature_groups for group in model.front_end.groups])
     clauses = model.clauses
-    stays = kept[model.front_end.group_of[model.feature_map.feature[clauses.boolean]]]
+    stays = np.append(kept[model.front_end.group_of], True)[_channels(model)[clauses.boolean]]
     return model._with(
         clauses=clauses.having(clauses.clause[stays], clauses.literals[stays], clauses.n_booleans)
     )
+
+
+def _channels(model: Model) -> NDArray[np.int64]:
+    """Return the number of the feature of a row or cell of each Boolean of a clause, -1 for its place."""
+    n_channels, feature = len(model.channel_names), model.clause_map.feature.astype(np.int64)
+    if model.patch is None:
+        return feature
+    return np.where(np.arange(len(feature)) < model.patch.n_content, feature % n_channels, -1)
 
 
 def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
@@ -173,24 +182,28 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
     """
     if model.front_end is None or not (model.n_includes or model.normal is not None):
         return model, np.arange(model.n_features)
-    feature_map, clauses = model.feature_map, model.clauses
-    used = feature_map.feature[clauses.boolean]
+    feature_map, clauses, patch = model.feature_map, model.clauses, model.patch
+    channels = _channels(model)
+    used = channels[clauses.boolean]
     if model.normal is not None:
         used = np.append(used, model.normal.features)
-    feature_groups = np.unique(model.front_end.group_of[used])
-    is_kept = np.isin(model.front_end.group_of, feature_groups)
+    feature_groups = np.unique(model.front_end.group_of[used[used >= 0]])
+    of_channel = np.isin(model.front_end.group_of, feature_groups)
+    of_clause = np.flatnonzero(np.append(of_channel, True)[channels])
+    is_kept = np.tile(of_channel, 1 if patch is None else patch.n_cells)
     kept = np.flatnonzero(is_kept)
     counts = np.diff(feature_map.threshold_offsets)
     encodings = encodings_of(feature_map.encoding, feature_map.n_features)
     columns = np.flatnonzero(is_kept[feature_map.feature])
-    place = np.zeros(feature_map.n_booleans, dtype=np.int64)
-    place[columns] = np.arange(len(columns))
-    literals = place[clauses.boolean] + len(columns) * clauses.negated
+    place = np.zeros(clauses.n_booleans, dtype=np.int64)
+    place[of_clause] = np.arange(len(of_clause))
+    literals = place[clauses.boolean] + len(of_clause) * clauses.negated
     typical, rates = model.typical_rows, model.boolean_rates
     if typical is not None:
         bits = np.unpackbits(typical, axis=1, count=feature_map.n_booleans, bitorder="little")[:, columns]
         typical = np.packbits(bits, axis=1, bitorder="little")
-    names = tuple(model.input_names[f] for f in kept)
+    names = tuple(model.channel_names[f] for f in np.flatnonzero(of_channel))
+    smaller = None if patch is None else replace(patch, n_planes=len(columns) // patch.n_cells)
     smaller_map = feature_map.replace(
         thresholds=feature_map.thresholds[np.repeat(is_kept, counts)],
         threshold_offsets=np.concatenate([[0], np.cumsum(counts[kept])]),
@@ -200,8 +213,8 @@ def drop_unused_kernels(model: Model) -> tuple[Model, NDArray[np.intp]]:
         is_boolean=feature_map.is_boolean[kept],
     )
     return model._with(
-        clauses=Clauses(literals, clauses.offsets, clauses.weights, len(columns), clauses.meaning),
-        fitted=Fitted(smaller_map, names),
+        clauses=Clauses(literals, clauses.offsets, clauses.weights, len(of_clause), clauses.meaning, smaller),
+        fitted=Fitted(smaller_map, names if patch is None else None),
         front_end=model.front_end.keep(feature_groups.tolist()),
         feature_names=names,
         boolean_rates=None if rates is None else rates[columns],

@@ -7,7 +7,7 @@
 #include <stdexcept>
 #include <vector>
 
-#define ET_KERNELS 0x3FFF
+#define ET_KERNELS 0x7FFF
 #define ET_FLASH
 #define ET_READ(x) (x)
 #include "../features/window_features.h"
@@ -32,9 +32,16 @@ struct Shape {
 
 // How many features a step writes; 0 for the two that write none.
 size_t width_of(uint8_t kernel) {
-    constexpr size_t widths[] = {0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161, 1};
-    if (kernel > ET_CORR) throw std::invalid_argument("the plan has a kernel that does not exist");
+    constexpr size_t widths[] = {0, 0, 4, 1, 1, 1, 2, 8, 5, 8, 8, 1, 161, 1, ET_SOUND_OUT};
+    if (kernel > ET_SOUND) throw std::invalid_argument("the plan has a kernel that does not exist");
     return widths[kernel];
+}
+
+// The frames of sound in a window, with at least as many samples from one to the next as a frame has bands.
+size_t frames_of(size_t samples, size_t step) {
+    if (samples < ET_FRAME || step < ET_MEL_BANDS)
+        throw std::invalid_argument("the window is too short for a step of the plan, or its frames lie too close");
+    return (samples - ET_FRAME) / step + 1;
 }
 
 size_t largest_power(size_t n) {
@@ -45,15 +52,16 @@ size_t largest_power(size_t n) {
 
 // The C trusts its plan, so whatever Python hands over is checked here.
 void check(const Plan& plan, const Shape& shape, size_t wave) {
-    if (shape.samples < 32 || shape.samples > 32768 || shape.axes < 1 || shape.axes > 16)
-        throw std::invalid_argument("a window has 32 to 32768 samples of 1 to 16 axes");
+    if (shape.samples < 2 || shape.samples > 32768 || shape.axes < 1 || shape.axes > 16)
+        throw std::invalid_argument("a window has 2 to 32768 samples of 1 to 16 axes");
     size_t n_features = 0, transform = 0;
     for (size_t i = 0; i < plan.shape(0); i++) {
         const uint8_t kernel = plan(i, 0), first = plan(i, 1), second = plan(i, 2), third = plan(i, 3);
         const bool is_pair = kernel == ET_COV || kernel == ET_CORR;
-        n_features += width_of(kernel);
+        const size_t between = second + 256u * third;  // samples from one frame of sound to the next
+        n_features += width_of(kernel) * (kernel == ET_SOUND ? frames_of(shape.samples, between) : 1);
         if (first > shape.axes ||
-            (first == shape.axes && (kernel == ET_MAGNITUDE || is_pair || kernel == ET_MEL)))
+            (first == shape.axes && (kernel == ET_MAGNITUDE || is_pair || kernel == ET_MEL || kernel == ET_SOUND)))
             throw std::invalid_argument("a step of the plan has an axis that does not exist");
         if ((kernel == ET_MAGNITUDE || is_pair) && second >= shape.axes)
             throw std::invalid_argument("a step of the plan has a second axis that does not exist");
@@ -61,9 +69,11 @@ void check(const Plan& plan, const Shape& shape, size_t wave) {
             throw std::invalid_argument("a step of the plan has a third axis that does not exist");
         if (kernel == ET_BANDS) transform = std::max(transform, largest_power(shape.samples / 4));
         if (kernel == ET_SPECTRUM) transform = std::max(transform, largest_power(shape.samples));
-        if (kernel == ET_MEL) transform = std::max<size_t>(transform, ET_FRAME);
-        const bool is_short =
-            (kernel == ET_BANDS && shape.samples < 64) || (kernel == ET_MEL && shape.samples < ET_FRAME);
+        if (kernel == ET_MEL || kernel == ET_SOUND) transform = std::max<size_t>(transform, ET_FRAME);
+        const bool is_short = (kernel == ET_BANDS && shape.samples < 64) ||
+                              (kernel == ET_MEL && shape.samples < ET_FRAME) ||
+                              ((kernel == ET_HAAR || kernel == ET_PARTS || kernel == ET_SPECTRUM) &&
+                               shape.samples < 32);
         if (is_short) throw std::invalid_argument("the window is too short for a step of the plan");
     }
     if (n_features != shape.features)

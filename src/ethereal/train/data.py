@@ -337,3 +337,5 @@ def check_booleans(given: Mapping[str, Any]) -> None:
         raise TypeError(f"booleanizer is {booleanizer!r}. It must be {wanted}.")
     if given["front_end"] is not None and not isinstance(given["front_end"], WindowFeatures):
         raise TypeError(f"front_end is {given['front_end']!r}. It must be a WindowFeatures or None.")
+    if given.get("patch") is None and getattr(given["front_end"], "frames", None) is not None:
+        raise ValueError("front_end makes frames, which clauses over a patch take. Give patch=(8,), too.")

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from ethereal.base.checks import check_integer
 from ethereal.features.booleanizer import Booleanizer
+from ethereal.features.front_end import ACTIVE
 from ethereal.features.matrices import is_frame
 from ethereal.features.packing import evenly
 from ethereal.model.patch import OVER, Patch, tiled
@@ -46,8 +47,12 @@ def check_patch(given: Mapping[str, Any]) -> None:
         )
     for i, length in enumerate(patch):
         check_integer(f"patch[{i}]", length, 1, 2**24)
-    if given["front_end"] is not None:
-        raise ValueError("A patch looks at frames, and front_end makes features of whole windows. Give one.")
+    front_end = given["front_end"]
+    if front_end is not None and (len(patch) != 1 or getattr(front_end, "frames", None) is None):
+        raise ValueError(
+            f"patch is {patch!r}, but front_end makes no frames. Give WindowFeatures(frames=...) and a "
+            "length such as patch=(8,), or leave one of them out."
+        )
     if given["shorten"]:
         raise ValueError("shorten=True does not take a patch. Set it to False.")
     if given["noise_clauses"] not in ("auto", 0):
@@ -57,6 +62,10 @@ def check_patch(given: Mapping[str, Any]) -> None:
 def rows_of_cells(clf: EtherealClassifier, X: Any, *, reset: bool) -> NDArray[Any]:
     """Return frames or images as rows of numbers, cell after cell. With `reset` their shape is learnt."""
     wanted = _AXES[len(clf.patch)]  # type: ignore[arg-type]
+    if clf.front_end is not None and np.ndim(X) == 3:
+        if reset:
+            clf.front_end_ = clone(clf.front_end).fit(X)
+        X = clf.front_end_.transform(X)
     if is_frame(X) or hasattr(X, "toarray"):
         raise TypeError(f"X is a {type(X).__name__}. With patch={clf.patch!r} give an array, {wanted}.")
     try:
@@ -99,7 +108,11 @@ def fit_cells(clf: EtherealClassifier, array: NDArray[Any], has_booleans: bool) 
     if booleanizer.missing == "ignore":
         raise ValueError('booleanizer has missing="ignore", and a patch takes no missing values.')
     some = array[evenly(len(array), max(1, _MOST_VALUES // n_cells))]
-    booleanizer.fit(some.reshape(len(some) * n_cells, -1))
+    cells = some.reshape(len(some) * n_cells, -1)
+    if clf.front_end is not None and (front_end := clf.front_end_.front_end_).is_sound:
+        # Silence would take most of the thresholds. A frame says in its last number how loud it is.
+        cells = cells[cells[:, front_end.names.index(f"{front_end.axes[0]}.loudness")] >= -ACTIVE]
+    booleanizer.fit(cells)
     if booleanizer.feature_map_.n_booleans == 0:
         raise ValueError("Every channel of X is constant. Give channels that vary.")
     return Booleanizer.from_feature_map(tiled(booleanizer.feature_map_, n_cells))

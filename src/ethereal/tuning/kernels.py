@@ -181,9 +181,10 @@ def _folds(front_end: FrontEnd, rows: Array, labels: Array, groups: Array | None
 def bounded(budget: Budget, front_end: FrontEnd) -> Budget:
     """Return a budget with a bound on the instructions, a quarter more than all kernels offered take.
 
-    Bytes alone would choose a classifier that takes several times what its features take.
+    Bytes alone would choose a classifier that takes several times what its features take. Patches of frames
+    take a small part of an answer, whatever their number.
     """
-    if budget.instructions < math.inf:
+    if budget.instructions < math.inf or front_end.frames is not None:
         return budget
     most = _MORE * kernel_prices(front_end, budget.target).instructions(front_end)
     return replace(budget, instructions=float(math.ceil(most / 1000) * 1000))

@@ -191,6 +191,8 @@ def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | No
     front_end = model.simplify().drop_unused_kernels().front_end
     if front_end is None or not budget.on_size or like is not None or rows.raw.ndim != 3:
         return [None]
+    if front_end.frames is not None:  # patches, whose kernels take what they take
+        return [None]
     seen = rows.raw, rows.task.strata(rows.codes), rows.groups
     path = drop_groups(front_end, *seen, target=budget.target, by_flash=True, seed=seed)
     return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]

@@ -19,7 +19,7 @@ from ethereal.chips.elf import Elf
 from ethereal.chips.targets import Target, find_target
 from ethereal.chips.toolchain import CompileError, Compiler, compile_elf
 from ethereal.export.c99.device_rows import Slots, simplified
-from ethereal.export.c99.layouts import MOST_LITERALS, OF_OUTPUTS, PATCHES, REGISTRY, CLayout, find_layout
+from ethereal.export.c99.layouts import MOST_LITERALS, OF_OUTPUTS, OF_PATCHES, REGISTRY, CLayout, find_layout
 from ethereal.export.c99.parts import PARTS
 from ethereal.export.c99.program import Program, program_of
 from ethereal.export.options import ExportOptions, Kept
@@ -176,7 +176,9 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
         layouts = [find_layout(options.layout)]
     else:
         usual = [each for each in reversed(REGISTRY) if each.rows_per_call == 1 and not each.by_name]
-        usual = list(OF_OUTPUTS.get(small.output.kind, usual)) if small.patch is None else [PATCHES]
+        usual = (
+            list(OF_OUTPUTS.get(small.output.kind, usual)) if small.patch is None else [*reversed(OF_PATCHES)]
+        )
         layouts = [layout for part in PARTS for layout in part.layouts(options)] or usual
         # If no layout can hold the model, the last one says why.
         layouts = [each for each in layouts if each.supports.refusal(small.needs) is None] or layouts[-1:]
@@ -184,7 +186,8 @@ def programs(model: Model, options: ExportOptions) -> Iterator[tuple[Program, bo
     kept: dict[bool, Slots] = {}
     made = _made(model, small, options, forms, kept)
     # Many literals are taken as code only if they are those of trees, and trees are best as code.
-    if len({layout.name for layout, _ in forms[:2]}) == 2 < len(forms) and small.n_includes <= MOST_LITERALS:
+    is_choice = len(forms) > 2 or small.patch is not None
+    if is_choice and len({layout.name for layout, _ in forms[:2]}) == 2 and small.n_includes <= MOST_LITERALS:
         made = itertools.chain(sorted(itertools.islice(made, 2), key=lambda each: _price(each[0])), made)
     yield from made
 

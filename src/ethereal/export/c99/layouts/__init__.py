@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from ethereal.model.needs import ALL_ANSWERS, ANSWERS, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, ANSWERS, FRAMED, WINDOWS, Supports
 
 if TYPE_CHECKING:
     import numpy as np
@@ -149,10 +149,25 @@ PATCHES = _layout(
     "patches",
     "planes of bits, for clauses over patches",
     1000,
-    replace(_ROWS, patches=frozenset({"frames", "images"}), n_classes=256, longest_clause=255),
+    replace(
+        _ROWS,
+        patches=frozenset({"frames", "images"}),
+        front_ends=FRAMED - {"windows"},
+        n_classes=256,
+        longest_clause=255,
+    ),
     has_rows=False,
-    headers=("runtime/order", "runtime/best", "layouts/patches/patches"),
+    headers=("runtime/order", "runtime/best", "runtime/planes", "layouts/patches/patches"),
 )
+PATCH_CODE = _layout(
+    "patch_code",
+    "the fewest instructions, for clauses over patches",
+    500,
+    replace(PATCHES.supports, n_literals=MOST_LITERALS),
+    has_rows=False,
+    headers=("runtime/order", "runtime/best", "runtime/planes"),
+)
+OF_PATCHES: tuple[CLayout, ...] = (PATCHES, PATCH_CODE)  # from the smallest to the quickest
 LAYOUTS: tuple[str, ...] = tuple(layout.name for layout in REGISTRY)
 
 
@@ -162,8 +177,9 @@ def find_layout(name: str) -> CLayout:
     >>> find_layout("sliced").rows_per_call
     32
     """
-    if name == PATCHES.name:
-        return PATCHES
+    for layout in OF_PATCHES:
+        if name == layout.name:
+            return layout
     if name not in LAYOUTS:
         raise ValueError(f"layout is {name!r}. It must be one of {', '.join(LAYOUTS)} or auto.")
     return REGISTRY[LAYOUTS.index(name)]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ethereal.export.c99.ctext import Tables, comment, filled, wrap
-from ethereal.export.c99.device_rows import NUMBER_TYPES
+from ethereal.export.c99.device_rows import NUMBER_TYPES, used_booleans
 from ethereal.export.c99.parts.part import Assumed, Draft, Part, sections
 from ethereal.features.front_end import FRAME, MEL_BANDS, FrontEnd, header, sines
 from ethereal.model.simplify import drop_unused_kernels
@@ -25,7 +25,7 @@ _USUAL_RATE = 50.0  # samples per second, where it is not known
 # Upper bounds of the code on a Cortex-M: what every front end has, each kernel, and what several share.
 _BASE, _FFT, _SQUASH, _MAGNITUDE = 460, 620, 160, 120
 _CODE = {"stats": 130, "std": 120, "mad": 90, "step": 90, "shape": 130, "parts": 130, "haar": 180,
-         "bands": 260, "spectrum": 260, "cov": 200, "mel": 620, "corr": 420}  # fmt: skip
+         "bands": 260, "spectrum": 260, "cov": 200, "mel": 620, "corr": 420, "sound": 560}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,13 @@ class Windows(Part):
     predicts = ("window", "push")
     bounded = ("push",)
     stack_bytes = 200  # of the kernels, about
-    row_variable = "et_window_row"
     front_end: FrontEnd
+    plane_bytes: int = 0  # of what frames say, which a stream keeps
+
+    @property
+    def row_variable(self) -> str:  # type: ignore[override]
+        """Where the features are that clauses read: those of a window, or of a frame."""
+        return "et_window_row" if self.front_end.frames is None else "et_frame_row"
 
     @classmethod
     def of(cls, draft: Draft) -> Windows | None:
@@ -53,13 +58,17 @@ class Windows(Part):
         draft.small, draft.columns = drop_unused_kernels(draft.small)
         draft.model = draft.small
         assert draft.small.front_end is not None
-        return cls(draft.small.front_end)
+        patch, n_planes = draft.small.patch, 0
+        if patch is not None:
+            n_planes = max(1, len(used_booleans(draft.small)) // patch.n_cells)
+        wide = draft.small.front_end.n_frames > 32
+        return cls(draft.small.front_end, n_planes * (8 if wide else 4))
 
     def code_bytes(self) -> int:
         return code_bytes(self.front_end)
 
     def ram_bytes(self, options: ExportOptions) -> int:
-        return ram_of(self.front_end, options.majority)
+        return ram_of(self.front_end, options.majority) + self.plane_bytes
 
     def write_tables(self, out: Tables, options: ExportOptions) -> None:
         write_tables(out, self.front_end)
@@ -92,7 +101,8 @@ class Windows(Part):
         values = {
             "n_windows": str(len(windows)),
             "windows": _table(windows.reshape(len(windows), -1)),
-            "window_features": _table(self.front_end.transform(windows)),
+            "window_features": _table(_last(self.front_end.transform(windows))),
+            **_of_frames(self.front_end),
             "window_classes": ", ".join(map(str, classes.tolist())),
             **_answers(program.name, program.number is not None),
         }
@@ -108,8 +118,18 @@ class Windows(Part):
         if function != "push":
             return [[]]
         front_end, majority = self.front_end, program.options.majority
+        if front_end.frames is not None:
+            n, filled = front_end.n_frames, _before(front_end.frames[0])
+            first = [n - front_end.hop // front_end.frames[1], n - 2, n - 1]
+            frames = tuple(sorted({min(first), max(first[0], n - 2), n - 1}))
+            stream = {"et_filled": filled, "et_frames": tuple(f % 2**16 for f in frames)}
+            stream |= {"et_skipped": (front_end.skipped,)} if front_end.skipped else {}
+            return self._with_answers(stream, majority)
         stream = {"et_filled": _before(FRAME if front_end.is_framed else front_end.window)}
         stream |= {"et_frames": _before(front_end.window // FRAME)} if front_end.is_framed else {}
+        return self._with_answers(stream, majority)
+
+    def _with_answers(self, stream: dict[str, tuple[int, ...]], majority: int) -> list[list[Assumed]]:
         stream |= {"et_n_answers": tuple(range(majority + 1))} if majority > 1 else {}
         return [[Assumed(variable, values) for variable, values in stream.items()]]
 
@@ -120,9 +140,28 @@ def functions(front_end: FrontEnd, options: ExportOptions, is_number: bool = Fal
     values |= _answers(options.name, is_number)
     for which in _BY_ANSWER:
         values[which] = filled(texts[f"{which} of {'numbers' if is_number else 'classes'}"], values)
-    push = texts["push of frames" if front_end.is_framed else "push"]
-    values["push"] = filled(push, values).rstrip()
-    return filled(texts["header"], values), filled(texts["source"], values)
+    frames = front_end.frames is not None
+    values["features_header"] = filled(texts[f"features of {'frames' if frames else 'windows'}"], values)
+    if frames:
+        kind = "sound" if front_end.is_sound else "blocks"
+        for which in ("history", "take_frame"):
+            values[which] = filled(texts[f"{which} of {kind}"], values)
+    else:
+        push = texts["push of frames" if front_end.is_framed else "push"]
+        values["push"] = filled(push, values).rstrip()
+    return filled(texts["header"], values), filled(texts["source of frames" if frames else "source"], values)
+
+
+def _last(features: NDArray[np.int16]) -> NDArray[np.int16]:
+    """Return features of windows, of the last frame only where there are frames."""
+    return features if features.ndim == 2 else features[:, -1]
+
+
+def _of_frames(front_end: FrontEnd) -> dict[str, str]:
+    """Return what the template is filled with where `NAME_features` has those of the last frame."""
+    if front_end.frames is None:
+        return {"FRAME": "", "of_frames": "", "forgets": ""}
+    return {"FRAME": "FRAME_", "of_frames": " of the last frame", "forgets": " Forgets the stream."}
 
 
 _BY_ANSWER = ("push_header", "window_header", "majority_macro", "answers_kept", "answers_forgotten",
@@ -164,6 +203,7 @@ def _values(front_end: FrontEnd, options: ExportOptions) -> dict[str, str]:
     """Return what the template is filled with."""
     name = options.name
     side, work = front_end.scratch()
+    step = 1 if front_end.frames is None else front_end.frames[1]
     axes = [f"   {i}: {comment(axis)}" for i, axis in enumerate(front_end.axes)]
     if front_end.scale is not None:
         units = front_end.units or ["unit"] * len(axes)
@@ -180,6 +220,13 @@ def _values(front_end: FrontEnd, options: ExportOptions) -> dict[str, str]:
         "majority": str(options.majority),
         "axes": "\n".join(axes),
         "rate": "" if front_end.rate is None else f", at {front_end.rate:.9g} samples per second",
+        "n_frames": str(front_end.n_frames),
+        "length": str(front_end.length),
+        "step": str(step),
+        "wait": str(front_end.n_frames - front_end.hop // step),
+        "skipped": str(front_end.skipped),
+        "n_features": str(len(front_end.names)),
+        **_of_frames(front_end),
         "side": str(side),
         "work": str(work),
         "kept": "ET_FRAME" if front_end.is_framed else f"{name.upper()}_WINDOW * {name.upper()}_AXES",
@@ -212,7 +259,12 @@ def write_tables(out: Tables, front_end: FrontEnd) -> None:
     out.define("ET_KERNELS", f"0x{sum(1 << code for code in codes):04X}")
     out.define("ET_STEPS", f"{len(plan)}u")
     groups = "\n".join(f"   {kernel} of {comment(source)}" for kernel, source in front_end.groups)
-    out.array("uint8_t", "et_plan", plan.ravel(), f"steps of {HEADER}: kernel and axes\n{groups}")
+    if front_end.frames is not None:
+        out.define("ET_STREAM", 1)
+    if front_end.frames and front_end.is_sound:
+        out.define("ET_BY_FRAME", 1)
+    else:
+        out.array("uint8_t", "et_plan", plan.ravel(), f"steps of {HEADER}: kernel and axes\n{groups}")
     write_waves(out, front_end)
 
 
@@ -231,6 +283,10 @@ def ram_of(front_end: FrontEnd, majority: int = 1) -> int:
     """Return the RAM of the variables of a front end and its stream."""
     side, work = front_end.scratch()
     kept = majority * (majority > 1)
+    if front_end.frames is not None:
+        bands = front_end.n_frames * MEL_BANDS if front_end.is_sound else len(front_end.axes) + 1
+        numbers = stream_numbers(front_end) + bands + side + len(front_end.names) + kept + 3
+        return 2 * numbers + 4 * work
     numbers = stream_numbers(front_end) + len(front_end.axes) + 1 + side + len(front_end.names) + kept
     return 2 * numbers + 4 * work + 12
 
@@ -238,6 +294,8 @@ def ram_of(front_end: FrontEnd, majority: int = 1) -> int:
 def stream_numbers(front_end: FrontEnd) -> int:
     """Return how many int16 numbers a stream keeps: the samples of a window, or of a frame and the bands."""
     frames = front_end.window // FRAME
+    if front_end.frames is not None:
+        return front_end.length * len(front_end.axes)
     return FRAME + frames * MEL_BANDS if front_end.is_framed else front_end.window * len(front_end.axes)
 
 

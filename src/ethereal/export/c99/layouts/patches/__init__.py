@@ -17,14 +17,14 @@ from ethereal.model.needs import NotSupported
 from ethereal.model.patch import cell_map
 
 # Instructions on a Cortex-M7, fitted to two models.
-_PER_CELL, _PER_TEST, _PER_LINE, _PER_CLAUSE = 6.0, 13.0, 10.0, 30.0
+PER_CELL, _PER_TEST, _PER_LINE, _PER_CLAUSE = 6.0, 13.0, 10.0, 30.0
 _WIDEST = 64  # cells of a line, which are the bits of a word
-_ROWS = 16  # typical rows that costs are estimated on
+ROWS = 16  # typical rows that costs are estimated on
 
 
 def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | None) -> Plan:
     """Arrange the clauses of `slots` in the model's order. Literals that fail often on `rows` come first."""
-    arranged = _Arranged(slots, slots.every_boolean(rows()[:_ROWS]))
+    arranged = Arranged(slots, slots.every_boolean(rows()[:ROWS]))
     bits, lines = arranged.word_bits, len(arranged.planes) * arranged.height
     stack = lines * bits // 8 + 4 * slots.model.n_classes + FRAMES
     return Plan(arranged.write, None, Costs(arranged.instructions(), stack))
@@ -35,7 +35,7 @@ def bytes_of(largest: int) -> int:
     return max(1, (largest.bit_length() + 7) // 8)
 
 
-class _Arranged:
+class Arranged:
     """The clauses of a model over patches, as lines of cells and literals."""
 
     def __init__(self, slots: Slots, typical: NDArray[np.bool_]) -> None:
@@ -96,19 +96,9 @@ class _Arranged:
 
     def write(self, out: Tables) -> None:
         """Write all tables."""
-        model, kind, patch = self.slots.model, self.slots.kind, self.patch
+        patch = self.patch
+        self.write_planes(out)
         out.define("ET_CLAUSES", f"{len(self.counts)}u")
-        sizes = {"HEIGHT": self.height, "WIDTH": self.width, "ROWS": self.rows, "COLUMNS": self.columns}
-        sizes |= {"CHANNELS": self.n_channels, "PLANES": len(self.planes), "WORD_BITS": self.word_bits}
-        for name, size in sizes.items():
-            out.define(f"ET_{name}", f"{size}u")
-        out.define("ET_BOOLEAN_INPUT", int(model.fitted is None))
-        is_float = model.fitted is not None and kind.name == "float"
-        out.define("ET_FLOAT_INPUT", int(is_float))
-        channel = self.cell.feature[self.planes].astype(np.int64)
-        out.array(unsigned_type(self.n_channels - 1), "et_channels", channel.tolist(), "of each plane")
-        if model.fitted is not None:
-            self._write_thresholds(out, channel, is_float)
         shape = patch.size[-1]
         cell, plane = np.divmod(self.used, patch.n_planes)
         line = np.searchsorted(self.planes, plane) * self.height + cell // shape
@@ -169,6 +159,21 @@ class _Arranged:
                 )
         out.array("uint8_t", "et_clauses", data, "one after the other, see ethereal_patches.h")
 
+    def write_planes(self, out: Tables) -> None:
+        """Write what says how a row becomes planes."""
+        model, kind = self.slots.model, self.slots.kind
+        sizes = {"HEIGHT": self.height, "WIDTH": self.width, "ROWS": self.rows, "COLUMNS": self.columns}
+        sizes |= {"CHANNELS": self.n_channels, "PLANES": len(self.planes), "WORD_BITS": self.word_bits}
+        for name, size in sizes.items():
+            out.define(f"ET_{name}", f"{size}u")
+        out.define("ET_BOOLEAN_INPUT", int(model.fitted is None))
+        is_float = model.fitted is not None and kind.name == "float"
+        out.define("ET_FLOAT_INPUT", int(is_float))
+        channel = self.cell.feature[self.planes].astype(np.int64)
+        out.array(unsigned_type(self.n_channels - 1), "et_channels", channel.tolist(), "of each plane")
+        if model.fitted is not None:
+            self._write_thresholds(out, channel, is_float)
+
     def _write_thresholds(self, out: Tables, channel: NDArray[np.int64], is_float: bool) -> None:
         kind, scales = self.slots.kind, self.slots.scales
         position = self.cell.position[self.planes]
@@ -197,5 +202,5 @@ class _Arranged:
             n_lines = (bottom - top) / 2 + 1
             tests += n_lines * float(alive.sum())
             lines += n_lines
-        cells = _PER_CELL * self.height * self.width * len(self.planes)
+        cells = PER_CELL * self.height * self.width * len(self.planes)
         return cells + _PER_TEST * tests + _PER_LINE * lines + _PER_CLAUSE * len(self.counts)

@@ -1,57 +1,11 @@
 /*
  * ethereal runtime, layout "patches": clauses that look for a pattern anywhere in a row of cells.
  *
- * A plane says of every cell whether it is above a threshold, with a word for each line of cells. A clause is tested at
- * all positions of a line at once: its literals are lines that are shifted and combined with AND.
+ * A clause is tested at all positions of a line of cells at once: its literals are lines that are shifted and combined
+ * with AND.
  */
 #ifndef ET_RUNTIME_PATCHES
 #define ET_RUNTIME_PATCHES
-
-#if ET_WORD_BITS > 32u
-typedef uint64_t et_word;
-#else
-typedef uint32_t et_word;
-#endif
-
-/* On AVR large buffers are variables, which the linker counts. */
-#if defined(__AVR__)
-#define ET_BUFFER static
-#else
-#define ET_BUFFER
-#endif
-
-#if ET_BOOLEAN_INPUT
-#define ET_ABOVE(x, p) ((x) != 0u)
-#elif ET_FLOAT_INPUT
-#define ET_ABOVE(x, p) (et_order(x) > ET_READ(et_thresholds[p]))
-#else
-#define ET_ABOVE(x, p) ((x) > ET_READ(et_thresholds[p]))
-#endif
-
-/* The planes of a row, ET_HEIGHT lines each, with the first cell of a line in the lowest bit. */
-static void et_fill(const et_input *features, et_word *lines)
-{
-    et_word *line = lines;
-    unsigned p;
-    unsigned y;
-    unsigned x;
-
-    for (p = 0; p < ET_PLANES; p++) {
-        const et_input *const channel = &features[ET_READ(et_channels[p])];
-
-        for (y = 1; y <= ET_HEIGHT; y++) {
-            const et_input *cell = &channel[(uint32_t)y * ET_WIDTH * ET_CHANNELS];
-            et_word bits = 0;
-
-            for (x = 0; x < ET_WIDTH; x++) {
-                cell -= ET_CHANNELS;
-                bits = (bits << 1) | (ET_ABOVE(*cell, p) ? 1u : 0u);
-            }
-            *line = bits;
-            line++;
-        }
-    }
-}
 
 /* The columns from `left` on and before `right`, which is above it or equal. */
 static inline et_word et_columns(unsigned left, unsigned right)
@@ -81,11 +35,10 @@ static inline et_word et_shifted(const et_word *line, const uint8_t *literal)
     return line[ET_READ(cell->line)] >> ET_READ(cell->shift);
 }
 
-/* Class sums of a row. A clause is a string of bytes: how many literals are plain and negated, which ends of its
- * positions follow and how many votes, these ends, the literals, and the votes. */
-static void et_class_sums(const et_input *features, int32_t *sums)
+/* Class sums of the planes of a row. A clause is a string of bytes: how many literals are plain and negated, which
+ * ends of its positions follow and how many votes, these ends, the literals, and the votes. */
+static void et_sums_of(const et_word *lines, int32_t *sums)
 {
-    ET_BUFFER et_word lines[ET_PLANES * ET_HEIGHT];
     const uint8_t *next = et_clauses;
     unsigned c;
     unsigned j;
@@ -93,7 +46,6 @@ static void et_class_sums(const et_input *features, int32_t *sums)
     for (c = 0; c < ET_CLASSES; c++) {
         sums[c] = 0;
     }
-    et_fill(features, lines);
     for (j = 0; j < ET_CLAUSES; j++) {
         unsigned ends[4] = {0u, 0u, ET_ROWS, ET_COLUMNS}; /* top, left, bottom, right */
 #if ET_SHORT
