@@ -18,7 +18,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-SIZES = {"studio.png": (1280, 1750), "studio-phone.png": (390, 1500)}
+SIZES = {"studio.png": (1280, 2050), "studio-phone.png": (390, 1500)}
 
 
 def motors(path: Path) -> None:
@@ -65,12 +65,13 @@ def main() -> int:
                 page.goto(address)
                 page.wait_for_selector("#columns tbody tr")
                 page.get_by_label("Role of motor", exact=True).select_option("group")
-                page.locator("#flash-slider").fill("14")
+                page.select_option("#target", "nucleo-f446re")
                 page.wait_for_selector("#start:not([disabled])")
                 if name == "studio.png":
                     page.click("#start")
                 until(page, "document.querySelectorAll('#finished .run').length > 0")
-                page.wait_for_timeout(1000)
+                page.locator("#flash-slider").fill("13")
+                page.wait_for_timeout(2000)
                 page.evaluate("document.getElementById('path').textContent = '~/motors'; scrollTo(0, 0)")
                 page.screenshot(path=DOCS / name)
         finally:

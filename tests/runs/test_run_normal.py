@@ -8,7 +8,10 @@ from typer.testing import CliRunner
 
 from ethereal import Model
 from ethereal.cli import app
+from ethereal.runs.folder import RunFolder
 from ethereal.runs.normal import run_normal
+from ethereal.runs.watched import NormalRun
+from ethereal.runs.summary import summary_of
 
 RNG = np.random.default_rng(0)
 
@@ -65,6 +68,10 @@ def test_groups_are_held_out(tables, tmp_path, no_board):
     lines = np.repeat(["p", "q", "r", "s"], 80)
     rows = np.round(RNG.normal(size=(320, 4)), 3)
     made = run_normal(table(tmp_path / "four.csv", rows, extra=lines), group="line", out=tmp_path / "runs")
+    summary = summary_of(RunFolder(made.folder))
+    assert (summary["kind"], summary["rows"][0][0]) == ("normal", "false alarms")
+    assert "--group line --normal" in summary["command"]
+    assert NormalRun.load(made.folder).watched == made.watched
     assert made.watched.how == "1 of 4 groups"
     assert made.watched.n_held_out == 80
     assert made.watched.detected is None

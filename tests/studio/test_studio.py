@@ -4,6 +4,9 @@ import io
 import json
 import os
 import random
+import shutil
+import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -67,7 +70,14 @@ def test_the_command_is_the_one_that_does_the_same(served):
     asked = {"source": "odd.csv", "label": "mood", "drop": ["day", "id"], "flash": "2048", "quick": True}
     status, said = served.ask("api/command", asked)
     assert status == 200
-    options = "--label mood --drop day --drop id --task class --flash 2048 --quick"
+    options = "--label mood --drop day --drop id --flash 2048 --quick"
+    assert said == {"command": f"ethereal run odd.csv {options}", "alike": []}
+    number = {"source": "odd.csv", "label": "gap", "task": "number", "target": "pico"}
+    _, said = served.ask("api/command", number)
+    assert said["command"] == "ethereal run odd.csv --label gap --task number --target pico"
+    asked = {"source": "odd.csv", "normal": True, "abnormal": "below/numbers.csv", "drop": ["day"]}
+    _, said = served.ask("api/command", {**asked, "false_alarms": 0.02, "target": "pico"})
+    options = "--drop day --normal --abnormal below/numbers.csv --false-alarms 0.02 --target pico"
     assert said["command"] == f"ethereal run odd.csv {options}"
 
 
@@ -79,6 +89,9 @@ def test_the_command_is_the_one_that_does_the_same(served):
         ({"source": "odd.csv", "flash": "many"}, "flash"),
         ({"source": "odd.csv", "target": "z80"}, "z80"),
         ({"source": "odd.csv", "out": "/tmp"}, "out"),
+        ({"source": "odd.csv", "normal": True, "flash": "2k"}, "flash"),
+        ({"source": "odd.csv", "normal": True, "abnormal": "../secret.csv"}, "not in the folder"),
+        ({"source": "odd.csv", "normal": True, "false_alarms": 2}, "false_alarms"),
         ({"source": "odd.csv", "seed": "1"}, "seed"),
         ({"source": "odd.csv", "quick": 1}, "quick"),
         ({"source": "odd.csv", "drop": [1]}, "drop"),
@@ -144,11 +157,12 @@ def test_nobody_gets_in_without_token_host_and_origin(served):
         "api/project",
         "api/runs",
         "runs/a/report.html",
-        "runs/a/c.zip",
+        "runs/a/live.html",
+        "runs/a/zephyr.zip",
         "sound/a.wav",
         "api/nothing",
     ]
-    posts = ["api/start", "api/command", "api/upload?name=x.csv", "api/cut", "api/listen", "api/cancel"]
+    posts = ["api/example", "api/start", "api/command", "api/upload?name=x.csv", "api/cut", "api/listen"]
     before = sorted(served.folder.rglob("*"))
     for i in range(200):
         headers = {"x-ethereal-token": served.token, "origin": origin}
@@ -181,6 +195,7 @@ def test_requests_that_are_ours_but_odd_do_no_harm(served):
         "sound/",
         "runs/",
         "api/answers?run=x&name=",
+        "api/live?run=",
     ]
     for first in get:
         for name in names:
@@ -247,6 +262,9 @@ def test_a_run_goes_on_when_the_studio_is_killed(finished):
     assert run["again"]["label"] == "mood"
     assert run["again"]["source"] == "odd.csv"
     assert {"c", "arduino", "model"} <= set(run["parts"])
+    again = {**run["again"], "flash": "900", "target": "pico", "seed": 0}
+    assert finished.ask("api/command", again)[1]["alike"] == ["odd"]
+    assert finished.ask("api/command", {**again, "seed": 1})[1]["alike"] == []
 
 
 def test_what_is_taken_away_answers_like_the_model(finished):
@@ -258,6 +276,15 @@ def test_what_is_taken_away_answers_like_the_model(finished):
     assert status == 200
     assert page.startswith(b"<!doctype html>")
     assert finished.ask("runs/odd/windows.zip")[0] == 404
+    status, packed = finished.ask("runs/odd/zephyr.zip", raw=True)
+    assert status == 200
+    assert "odd/zephyr/model.h" in " ".join(zipfile.ZipFile(io.BytesIO(packed)).namelist()).replace(
+        "src/", ""
+    )
+    assert finished.ask("api/live?run=odd") == (200, {"why_not": ""})
+    status, page = finished.ask("runs/odd/live.html", raw=True)
+    assert (status, b"et_page_predict" in page or b"wasm" in page) == (200, True)
+    assert finished.ask("runs/none/live.html")[0] == 404
 
 
 def test_a_run_that_fails_says_why_and_one_that_is_cancelled_goes_on_later(finished):
@@ -391,3 +418,71 @@ def test_the_folder_of_a_studio_must_be_one():
 
     result = CliRunner().invoke(app, ["studio", str(Path(__file__)), "--no-open"])
     assert result.exit_code == 1
+
+
+def call_studio(folder, *words):
+    command = [sys.executable, "-m", "ethereal", "studio", str(folder), "--no-open", *map(str, words)]
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, "COLUMNS": "300"},
+    )
+
+
+@pytest.mark.parametrize(
+    "words, remedy",
+    [
+        (["--host", "0.0.0.0"], "name or address by which others"),
+        (["--host", "localhost"], "--certificate and --key"),
+        (["--key", "key.pem"], "go with --host"),
+        (
+            ["--host", "localhost", "--certificate", "no.pem", "--key", "no.pem"],
+            "not a certificate and its key",
+        ),
+    ],
+)
+def test_other_computers_need_a_certificate(tmp_path, words, remedy):
+    from typer.testing import CliRunner
+
+    from ethereal.cli import app
+
+    result = CliRunner().invoke(app, ["studio", str(tmp_path), "--no-open", *words])
+    assert result.exit_code == 1
+    assert remedy in result.output.replace("\n ", "")
+    assert not (tmp_path / ".studio").exists()
+
+
+def test_with_a_certificate_others_reach_it_under_its_name_alone(tmp_path):
+    openssl = shutil.which("openssl")
+    if openssl is None:
+        pytest.skip("no openssl, which makes a certificate for the test")
+    made = tmp_path / "key.pem", tmp_path / "cert.pem"
+    asked = ["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
+    asked += ["-addext", "subjectAltName=DNS:localhost", "-keyout", made[0], "-out", made[1]]
+    subprocess.run([openssl, *asked], check=True, capture_output=True)
+    (tmp_path / "project").mkdir()
+    options = "--host", "localhost", "--certificate", made[1], "--key", made[0]
+    process = call_studio(tmp_path / "project", *options)
+    try:
+        address = next(line for line in process.stdout if "https://" in line).strip()
+        assert address.startswith("https://localhost:")
+        trusted = ssl.create_default_context(cafile=str(made[1]))
+        base, token = address.split("?token=")
+
+        def status(url, **headers):
+            asked = urllib.request.Request(url, headers={"x-ethereal-token": token, **headers})
+            try:
+                return urllib.request.urlopen(asked, timeout=30, context=trusted).status
+            except urllib.error.HTTPError as error:
+                return error.code
+
+        assert status(f"{base}api/project") == 200
+        other = base.split("/")[2].replace("localhost", "127.0.0.1")
+        assert status(f"{base}api/project", host=other) == 403
+        assert status(f"{base}api/project", origin=base.rstrip("/").replace("https", "http")) == 403
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.wait(30)
+        process.stdout.close()

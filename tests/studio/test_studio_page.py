@@ -15,6 +15,7 @@ pytest.importorskip("starlette", reason="the extra studio is not installed")
 
 from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.reading import read
+from ethereal.runs.watched import NormalRun
 from ethereal.runs.run import Run
 from studios import odd_table, sound, started, wait_for
 
@@ -98,6 +99,7 @@ def test_a_table_becomes_a_model_that_is_taken_away(open_page, studio, tmp_path)
     assert page.locator("b").count() == 0  # a name with a tag in it stays a name
     role_of(page, "constant").select_option("drop")
     page.locator("#flash-slider").fill("14")
+    page.click("#goal summary >> text=More")
     page.check("#quick")
     until(page, "document.getElementById('command').textContent.includes('--drop constant')")
     command = page.locator("#command").inner_text()
@@ -116,18 +118,19 @@ def test_a_table_becomes_a_model_that_is_taken_away(open_page, studio, tmp_path)
         report.locator("#row-choice").select_option(index=i)
         shown.append(report.locator("#verdict").inner_text().split(" (")[0].removeprefix("Prediction: "))
 
-    page.uncheck("#quick")
-    page.check("#quick")
     page.locator("#flash-slider").fill("8")
-    until(page, "!document.getElementById('command').textContent.includes('2030')")
-    run_to_the_end(page, studio.folder, "mood of things-2")
+    until(page, "document.getElementById('promise').textContent.includes('needs no training')")
+    assert page.locator("#goal-curve circle").count() > 1
+    other = run_to_the_end(page, studio.folder, "mood of things-2")
+    assert other.learned == done.learned  # taken over, seconds and all
+    assert "taken from" in (studio.folder / "runs" / "mood of things-2" / "run.log").read_text()
     for name in ("mood of things", "mood of things-2"):
         page.get_by_label(f"Compare {name}", exact=True).check()
     assert page.locator("#compare-table tbody tr").count() >= 3
     assert page.locator("#curve path").count() == 2
 
     with page.expect_download() as download:
-        page.locator("#finished .run").last.locator("text=C (zip)").click()
+        page.locator("#finished .run").last.get_by_role("link", name="C", exact=True).click()
     packed = zipfile.ZipFile(download.value.path())
     packed.extractall(tmp_path)
     program = tmp_path / "mood of things" / "c"
@@ -232,6 +235,7 @@ def test_recordings_are_cut_heard_learned_and_answered(open_page, studio):
     page.fill("#window", "64")
     page.fill("#hop", "32")
     page.fill("#rate", "50")
+    page.click("#goal summary >> text=More")
     page.check("#quick")
     done = run_to_the_end(page, studio.folder, "moves")
     assert done.model.front_end.window == 64
@@ -259,6 +263,7 @@ def test_recordings_are_cut_heard_learned_and_answered(open_page, studio):
         page.select_option("#live-run", "moves")
         page.click("#live-start")
         until(page, "document.getElementById('live-answer').textContent.startsWith('shake')")
+        assert "WebAssembly" in page.locator("#live-by").inner_text()
         page.click("#live-stop")
         page.wait_for_selector("#live-start:not([disabled])")
         page.locator("#record summary").click()
@@ -288,6 +293,36 @@ def test_the_microphone_is_recorded_as_wav(open_page, studio):
     page.wait_for_selector("#record-note:has-text('voice/beep')")
     (path,) = (studio.folder / "voice" / "beep").glob("*.wav")
     assert path.stat().st_size > 16000
+
+
+@pytest.mark.slow
+def test_a_number_and_what_is_normal_are_learned_too(open_page, studio):
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 200)).round(3)
+    for name, y in (("heat", 20 + 30 * a), ("strange", 90 + 0 * a)):
+        lines = [",".join(map(str, row)) for row in zip(a + (name == "strange"), b, y.round(1), strict=True)]
+        (studio.folder / f"{name}.csv").write_text("\n".join(["a,b,degrees", *lines]) + "\n")
+    page = open_page(viewport={"width": 1280, "height": 900})
+    page.select_option("#source", "heat.csv")
+    page.wait_for_selector("#columns tbody tr")
+    role_of(page, "degrees").select_option("label")
+    until(page, "document.querySelector('input[name=task]:checked').value === 'number'")
+    page.click("#goal summary >> text=More")
+    page.check("#quick")
+    done = run_to_the_end(page, studio.folder, "heat")
+    assert done.model.is_number
+    assert "R2" in page.locator("#finished .run").first.inner_text()
+    page.click("#finished .run >> nth=0 >> text=Open the model")
+    assert "degrees" in page.frame_locator("#report").locator("#verdict").inner_text()
+
+    page.click("#goal label >> text=Normal or not")
+    page.select_option("#abnormal", "strange.csv")
+    until(page, "document.getElementById('command').textContent.includes('--abnormal strange.csv')")
+    page.click("#start")
+    page.wait_for_selector("#finished >> text=heat-2")
+    watched = NormalRun.load(studio.folder / "runs" / "heat-2").watched
+    assert watched.n_features == 2  # without the label
+    assert watched.detected > 0.5
 
 
 def test_a_table_of_a_million_rows_is_answered_at_once(studio):

@@ -16,6 +16,8 @@ from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from ethereal.base import watched
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -173,10 +175,12 @@ def progress(
     ...     show(1, "1/2")
     """
     name = printable(name)
+    watched.note(name, 0.0, "")
     last_line = -math.inf if at_ends else time.monotonic()
 
     def show(done: float, text: str) -> None:
         nonlocal last_line
+        watched.note(name, done / total if total else 1.0, text)
         is_due = time.monotonic() - last_line >= seconds or (at_ends and done == total)
         if is_due and not quiet:
             print(f"{name} {text}", file=sys.stderr, flush=True)

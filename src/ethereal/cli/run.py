@@ -79,15 +79,13 @@ def _normal(
     path: Path, table: SourceOptions, watch: NormalRows, others: tuple[Any, ...], out: Path, quiet: bool
 ) -> NormalRun:
     """Carry out a run with normal rows."""
-    from ethereal.base.checks import check_number
-
     with reported():
         from ethereal.runs.normal import carry_out_normal, refuse_other_options
+        from ethereal.runs.options import NormalSettings
 
         refuse_other_options(*others)
-        check_number("false_alarms", watch.false_alarms, 0, 0.5)
-        target, seed = others[0].target, others[1].seed
-        return carry_out_normal(path, table, watch, target, seed, out, quiet=quiet)
+        settings = NormalSettings(str(path.resolve()), table, watch, others[0].target, others[1].seed)
+        return carry_out_normal(settings, out, quiet=quiet)
 
 
 @app.command()

@@ -21,6 +21,7 @@ from ethereal.runs.results import from_json
 T = TypeVar("T")
 U = TypeVar("U")
 
+_ROWS = "rows.sha256"  # of what the run learns from and tests
 _DIGEST = "sha256"  # among the results of a stage
 
 
@@ -45,8 +46,14 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def open(cls, root: str | Path, name: str, parameters: Mapping[str, Any]) -> RunFolder:
-        """Return the folder with these parameters below `root`, a new one when there is none."""
+    def open(
+        cls, root: str | Path, name: str, parameters: Mapping[str, Any], rows: str | None = None
+    ) -> RunFolder:
+        """Return the folder with these parameters below `root`, a new one when there is none.
+
+        `rows` is a digest of the rows. A folder of other rows, such as those of a table before it was
+        changed, is not the one.
+        """
         root = check_folder(root)
         root.mkdir(parents=True, exist_ok=True)
         wanted = json.loads(json.dumps(dict(parameters), sort_keys=True))
@@ -55,12 +62,16 @@ class RunFolder:
             try:
                 path.mkdir()
             except FileExistsError:
-                if cls(path).parameters() == wanted:
-                    return cls(path)
+                known = cls(path)
+                if known.parameters() == wanted and (rows is None or known.rows in (None, rows)):
+                    return known
                 continue
             try:
+                if rows is not None:
+                    write_text(path / _ROWS, rows)
                 write_text(path / "parameters.json", json.dumps(wanted, indent=1, sort_keys=True))
             except OSError:
+                (path / _ROWS).unlink(missing_ok=True)
                 path.rmdir()  # or the next attempt would take another name
                 raise
             return cls(path)
@@ -73,6 +84,14 @@ class RunFolder:
         except (FileNotFoundError, NotADirectoryError, ValueError):
             return None
         return parameters if isinstance(parameters, dict) else None
+
+    @property
+    def rows(self) -> str | None:
+        """The digest of the rows, None where an earlier version of the package made the folder."""
+        try:
+            return (self.path / _ROWS).read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return None
 
     def load(self, kind: type[T], other: type[U] | None = None) -> T | U | None:
         """Return the result of a finished stage as one of these dataclasses, or None when it is not there.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,16 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.checks import check_number
 from ethereal.base.messages import say
-from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.rows import Rows
 from ethereal.datasets.unlabelled import read_unlabelled
 from ethereal.model import Model
 from ethereal.model.normal import shares_of
 from ethereal.runs.beside import others_beside, scored
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.options import NormalRows, cli_fields, command_words
+from ethereal.runs.options import NormalSettings, command_words
 from ethereal.runs.watched import NormalRun, Watched
 
 _HELD_OUT = 0.25  # share of groups, or of the last rows, that the detector does not learn for its figures
@@ -75,14 +73,10 @@ def run_normal(
     ...     found.watched.n_held_out, found.report.exists()
     (50, True)
     """
-    known = {each.name for each in fields(SourceOptions)}
-    for name in options.keys() - known:
-        raise TypeError(f"run_normal() has no option {name!r}. Its options are {', '.join(sorted(known))}.")
-    check_number("false_alarms", false_alarms, 0, 0.5)
-    watch = NormalRows(True, None if abnormal is None else str(abnormal), false_alarms)
-    return carry_out_normal(
-        Path(source), SourceOptions(**options), watch, target, random_state, out, quiet=not verbose
-    )
+    watch = {"abnormal": None if abnormal is None else str(abnormal), "false_alarms": false_alarms}
+    asked = {**watch, "target": target, "seed": random_state}
+    settings = NormalSettings.of(str(Path(source).resolve()), {**options, **asked})
+    return carry_out_normal(settings, out, quiet=not verbose)
 
 
 def refuse_other_options(*kinds: Any) -> None:
@@ -95,42 +89,25 @@ def refuse_other_options(*kinds: Any) -> None:
             raise ValueError(f"{words[0]} is for rows with labels. Leave it out of a run with normal=True.")
 
 
-def carry_out_normal(
-    source: Path, options: SourceOptions, watch: NormalRows, target: str, seed: int, out: str | Path,
-    *, quiet: bool,
-) -> NormalRun:  # fmt: skip
+def carry_out_normal(settings: NormalSettings, out: str | Path, *, quiet: bool) -> NormalRun:
     """Return the run in a folder below `out`, read when it was done before."""
-    from ethereal.chips.targets import find_core
+    from ethereal.runs.reuse import digest_of
 
     tell: Callable[[str], None] = (lambda text: None) if quiet else partial(say, err=True)
-    core = find_core(target).name
-    if options.label is not None:
-        raise ValueError(
-            f"label= is {options.label!r}, but normal rows have no labels. Leave it out, or drop it."
-        )
-    rows = read_unlabelled(str(source), options)
-    other = None if watch.abnormal is None else read_unlabelled(watch.abnormal, options, like=rows)
+    settings = settings.checked()
+    watch, core, seed = settings.watch, settings.target, settings.seed
+    rows = read_unlabelled(settings.data, settings.table)
+    other = None if watch.abnormal is None else read_unlabelled(watch.abnormal, settings.table, like=rows)
     rows_are = "rows" if rows.front_end is None else "windows"
     tell(f"{rows.name}: {len(rows.X):,} {rows_are} without labels")
-    tested = None if watch.abnormal is None else str(Path(watch.abnormal).resolve())
-    parameters = {"data": str(source.resolve()), "abnormal": tested,
-                  "normal": True, "false_alarms": watch.false_alarms, "target": core, "seed": seed,
-                  **_as_json(cli_fields(options))}  # fmt: skip
-    folder = RunFolder.open(out, rows.name or "normal", parameters)
+    digests = "".join(digest_of(one) for one in (rows, other) if one is not None)
+    folder = RunFolder.open(out, rows.name or "normal", settings.parameters(), digests)
     folder.stage(Watched.STAGE, lambda: _watch(folder, rows, other, watch.false_alarms, core, seed, tell))
-    watched = folder.load(Watched)
-    assert watched is not None
-    run = NormalRun(folder.path, Model.load(folder.path / "model.etm"), watched)
+    run = NormalRun.load(folder.path)
     from ethereal.runs.report.normal_page import page
 
-    folder.write("report.html", page(rows.name, watched, time.strftime("%Y-%m-%d %H:%M")))
+    folder.write("report.html", page(rows.name, run.watched, time.strftime("%Y-%m-%d %H:%M")))
     return run
-
-
-def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: list(value) if isinstance(value, (list, tuple)) else value for name, value in values.items()
-    }
 
 
 def _watch(

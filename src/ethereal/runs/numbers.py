@@ -21,10 +21,10 @@ from ethereal.model import Model, Number
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.forest import per_halving_of, why_not, without_missing
 from ethereal.runs.results import Errors, Forest, ForestScores, Learned, LeftOut, Pruned, Scores
+from ethereal.runs.reuse import choose
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
 from ethereal.runs.scores import LEVEL, mean_interval
 from ethereal.tuning.budget import worth_of
-from ethereal.tuning.frontiers import for_board
 
 if TYPE_CHECKING:
     from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
@@ -105,22 +105,18 @@ def _trained(plan: Plan, rows: Rows, X: NDArray[Any], y: NDArray[Any]) -> Model:
     return reg.model_.with_feature_names(rows.feature_names).with_number(name=name)
 
 
-def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Pruned], machine: Model) -> Pruned:
+def prune(folder: RunFolder, rows: Rows, plan: Plan, finish: Callable[..., Pruned],
+          machine: Callable[[], Model]) -> Pruned:  # fmt: skip
     """Prune the machine to its knee or to the bounds, with machines that learned from a part of the rows."""
     begin, seed = time.perf_counter(), plan.training.seed
-    X, y, groups = rows.X_train, rows.y_train, rows.groups_train
-    ways = [way for way in plan.ways if way.teacher != "unseen"]  # which knows shares of classes
+    ways = tuple(way for way in plan.ways if way.teacher != "unseen")  # which knows shares of classes
 
     def train(X: NDArray[Any], y: NDArray[Any]) -> Model:
         some = chosen_rows(np.zeros(len(y)), MOST_ROWS_OF_SPLIT, seed)
         return _trained(plan, rows, X[some], y[some])
 
     with progress("prune", 1.0, quiet=plan.quiet) as show:
-        chosen = for_board(
-            train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=ways,
-            n_jobs=plan.training.jobs,
-            progress=lambda done, total: show(done / total, f"step {done} of {total}"),
-        )  # fmt: skip
+        chosen = choose(folder, rows, replace(plan, ways=ways), train, machine, show)
     model = chosen.model.simplify().drop_unused_kernels()
     scored = scores(model, model.predict(rows.X_test), rows.y_test, rows.groups_test)
 

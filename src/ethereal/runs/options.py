@@ -6,9 +6,11 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from ethereal.base.checks import check_number
 from ethereal.base.options import flags_of, option
 from ethereal.datasets.options import SourceOptions, SplitOptions
 from ethereal.train.options import TrainingOptions, UnknownOptions
@@ -140,6 +142,72 @@ class Settings:
             epochs = min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS)
             training = replace(training, clauses=clauses, epochs=epochs)
         return replace(self, budget=budget, training=training)
+
+
+@dataclass(frozen=True)
+class NormalSettings:
+    """All that a run with normal rows is asked for."""
+
+    data: str  # the full path of a file or folder
+    table: SourceOptions = field(default_factory=SourceOptions)
+    watch: NormalRows = field(default_factory=partial(NormalRows, normal=True))
+    target: str = Budget.target
+    seed: int = 0
+
+    @classmethod
+    def of(cls, data: str, keywords: Mapping[str, Any]) -> NormalSettings:
+        """Return what keywords ask for. Their names are those of the fields of all options."""
+        of_source, of_watch = ({each.name for each in fields(kind)} for kind in (SourceOptions, NormalRows))
+        known = {*of_source, *of_watch, "target", "seed"}
+        for name in keywords.keys() - known:
+            raise TypeError(
+                f"run_normal() has no option {name!r}. Its options are {', '.join(sorted(of_source))}."
+            )
+
+        def some(names: set[str]) -> dict[str, Any]:
+            return {name: keywords[name] for name in names & keywords.keys()}
+
+        watch = NormalRows(**{**some(of_watch), "normal": True})
+        return cls(data, SourceOptions(**some(of_source)), watch, **some({"target", "seed"}))
+
+    def checked(self) -> NormalSettings:
+        """Return the settings with a core for the target."""
+        from ethereal.chips.targets import find_core
+
+        check_number("false_alarms", self.watch.false_alarms, 0, 0.5)
+        if self.table.label is not None:
+            raise ValueError(
+                f"label= is {self.table.label!r}, but normal rows have no labels. Leave it out, or drop it."
+            )
+        return replace(self, target=find_core(self.target).name)
+
+    def parameters(self) -> dict[str, Any]:
+        """Return what names a run, as JSON has it."""
+        tested = None if self.watch.abnormal is None else str(Path(self.watch.abnormal).resolve())
+        asked: dict[str, Any] = {"data": self.data, "abnormal": tested, "normal": True, "target": self.target}
+        asked |= {"false_alarms": self.watch.false_alarms, "seed": self.seed}
+        return asked | _as_json(cli_fields(self.table))
+
+    @property
+    def command(self) -> str:
+        """The command that asks for this run."""
+        watch = self.watch
+        if watch.abnormal is not None:
+            watch = replace(watch, abnormal=_from_here(watch.abnormal))
+        words = ["ethereal", "run", _from_here(self.data), *command_words(self.table), *command_words(watch)]
+        words += [] if self.target == Budget.target else ["--target", self.target]
+        return shlex.join([*words, *(["--seed", str(self.seed)] if self.seed else [])])
+
+
+def _from_here(name: str) -> str:
+    path, here = Path(name), Path.cwd()
+    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
+
+
+def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: list(value) if isinstance(value, (list, tuple)) else value for name, value in values.items()
+    }
 
 
 def cli_fields(options: Any) -> dict[str, Any]:

@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base import watched
 from ethereal.base.messages import progress
+from ethereal.base.npz import write_arrays
 from ethereal.chips.targets import find_target
 from ethereal.chips.toolchain import TOOLS, missing_tools
 from ethereal.datasets.rows import Rows, columns_named
+from ethereal.export.page.payload import rows_shown
 from ethereal.model import Model
 from ethereal.runs import forest, gates, numbers, sensor
 from ethereal.runs.folder import RunFolder
@@ -43,6 +46,7 @@ from ethereal.runs.results import (
     Scores,
     Unknown,
 )
+from ethereal.runs.reuse import choose
 from ethereal.runs.sample import MOST_ROWS_OF_SPLIT, chosen_rows
 from ethereal.runs.scores import scores
 from ethereal.train import checkpoint
@@ -52,7 +56,7 @@ from ethereal.train.unknown import calibrated
 from ethereal.tuning.budget import Budget
 from ethereal.tuning.choice import PrunedModel, neighbours
 from ethereal.tuning.footprint import GateFootprint
-from ethereal.tuning.frontiers import BoardModel, Nominee, Train, for_board, machines_for
+from ethereal.tuning.frontiers import BoardModel, Nominee, Train, machines_for
 from ethereal.tuning.machines import committee
 from ethereal.tuning.sources import Sources, Way, alone, refuse_trees_of_windows, ways_of
 
@@ -61,6 +65,7 @@ if TYPE_CHECKING:
     from ethereal.export.c99.program import Program
     from ethereal.features.window_features import WindowFeatures
 
+TRIED = "tried.npz"  # some test rows, for a page that answers them
 TYPICAL_ROWS = 500  # training rows that the exporter arranges its tests by
 DEVICE_ROWS = 100  # test rows executed on the board
 _CURVE_POINTS = 8  # models of the curve that are compiled for the page
@@ -166,9 +171,8 @@ def _learn(folder: RunFolder, rows: Rows, plan: Plan) -> Learned:
 def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
     if rows.is_number:
         finish = partial(_finished, folder, rows, plan)
-        return numbers.prune(folder, rows, plan, finish, load_model(folder, "machine"))
-    begin, seed, machine = time.perf_counter(), plan.training.seed, load_model(folder, "machine")
-    X, y, groups = rows.X_train, rows.y_train, rows.groups_train
+        return numbers.prune(folder, rows, plan, finish, partial(load_model, folder, "machine"))
+    begin, seed, X, y = time.perf_counter(), plan.training.seed, rows.X_train, rows.y_train
     # Models of windows are large by their kernels, and several machines would use more of them.
     n_machines = machines_for(*X.shape) if rows.front_end is None else 1
 
@@ -179,18 +183,18 @@ def _prune(folder: RunFolder, rows: Rows, plan: Plan) -> Pruned:
             plan.plain().fit(X, y, categories=rows.categories), (X, y), n_machines, rows.categories
         )
 
-    with progress("prune", 1.0, quiet=plan.quiet) as show:
+    def machine() -> Model:
         if n_machines > 1 and any(way.source == "machine" for way in plan.ways):
-            machine = train(X, y).with_feature_names(rows.feature_names)
-        chosen = for_board(train, machine, X, y, budget=plan.budget, groups=groups, seed=seed, ways=plan.ways,
-                           n_jobs=plan.training.jobs,
-                           progress=lambda done, total: show(done / total, f"step {done} of {total}"),
-                           )  # fmt: skip
+            return train(X, y).with_feature_names(rows.feature_names)
+        return load_model(folder, "machine")
+
+    with progress("prune", 1.0, quiet=plan.quiet) as show:
+        chosen = choose(folder, rows, plan, train, machine, show)
         model, unknown = chosen.model.simplify().drop_unused_kernels(), None
         if plan.unknown is not None:
             model, unknown = _calibrate(model, chosen, train, rows, plan.unknown, seed)
     if plan.novelty:
-        model = model.with_normal(X, y, groups)
+        model = model.with_normal(X, y, rows.groups_train)
     answers = model.with_unknown(None).predict(rows.X_test)
     scored = scores(answers, rows.y_test, rows.groups_test)
 
@@ -334,7 +338,9 @@ class _BoardStage:
         from ethereal.base.atomic import write_folder
         from ethereal.export.projects.writer import project_files
 
-        path = self._folder.path
+        path, n_shown = self._folder.path, rows_shown(self._model.n_features)
+        shown = {"X": self._rows.X_test[:n_shown], "y": self._rows.y_test[:n_shown]}
+        write_arrays(path / TRIED, shown, compressed=True)
         program = export.choose(self._model, target=self._target, **form)
         write_folder(path / "c", project_files("c", program), force=True)
         export.arduino(self._model, path / "arduino", target=self._target, force=True, **form)
@@ -371,6 +377,7 @@ class _BoardStage:
                 costs = self._costs_of(f"curve/{i}", rows=self._typical)
                 if costs is not None:
                     points.append(CurvePoint(costs[0], accuracy, costs[1]))
+                    watched.note_points("test", [[costs[0], accuracy]])
         return tuple(points)
 
     def _neighbours(self, form: Mapping[str, Any], program: Program | None) -> dict[str, Neighbour]:

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ethereal.base.atomic import write_bytes
+from ethereal.base.atomic import write_bytes, write_text
 from ethereal.base.messages import say
-from ethereal.base.npz import write_arrays
+from ethereal.base.npz import read_arrays, write_arrays
 from ethereal.datasets.files import labels_from
 from ethereal.datasets.reading import read
 from ethereal.datasets.rows import Rows, split
@@ -118,6 +119,34 @@ class Run:
         for name, text in texts.items():
             stages.write(name, text)
         return stages.write("report.html", render(page))
+
+    def export(self, to: str, folder: str | Path) -> Path:
+        """Write the model for a tool or a board, such as "zephyr", or as a page with "web"."""
+        from ethereal import export
+
+        if to == "web":
+            (path := Path(folder)).mkdir(parents=True)
+            write_text(path / "model.html", self.live_page())
+            return path
+        rows = self._tried()["X"] if self.model.front_end is None else None
+        return export.project(self.model, folder, to, rows=rows)
+
+    def live_page(self) -> str:
+        """Return a page in which the exported C, compiled to WebAssembly, answers test rows."""
+        from ethereal.export.page.web import page_of_rows
+
+        rows = self._tried()
+        return page_of_rows(self.model, self.folder.name, rows["X"], rows["y"])
+
+    def _tried(self) -> dict[str, NDArray[Any]]:
+        """Return some test rows and their labels."""
+        from ethereal.runs.pipeline import TRIED
+
+        if not (self.folder / TRIED).exists():
+            raise ValueError(
+                f"{self.folder} kept no rows to try. It is for an FPGA, or of an earlier version"
+            )
+        return read_arrays(self.folder / TRIED)
 
     def show(self) -> None:
         """Open the page in the browser."""
@@ -237,16 +266,17 @@ def carry_out(settings: Settings, out: str | Path, *, quiet: bool) -> Run:
     everything = read_all_rows(settings)
     n_all = len(everything.y_train)
     # Imports take seconds, which a table that is refused should not cost.
-    from ethereal.runs import duration, pipeline, sensor
+    from ethereal.runs import duration, pipeline, reuse, sensor
 
     rows = _learned_from(everything, settings)
     plan = pipeline.Plan.of(settings, rows, quiet=quiet)
     opening = _opening(everything)
-    folder = RunFolder.open(out, rows.name, settings.parameters())
+    folder = RunFolder.open(out, rows.name, settings.parameters(), reuse.digest_of(rows))
     for line in opening:
         tell(line)
     rows, budget = sensor.choose_kernels(folder, rows, settings.budget, settings.training.seed, tell)
     plan = replace(plan, budget=budget, front_end=rows.front_end)
+    reuse.take_over(folder, tell)
     n_rows, n_classes = len(rows.y_train), 1 if rows.is_number else len(np.unique(rows.y_train))
     rule = budget.rule or (rows.front_end is None and budget.for_rows(n_rows, n_classes).rule)
     if rule:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 from ethereal.base.checks import bytes_text
 from ethereal.model import Model
+from ethereal.runs.folder import RunFolder
+from ethereal.runs.options import NormalSettings
+from ethereal.runs.table import Table
 
 Curve = tuple[tuple[float, float], ...]  # false alarms, detections
 
@@ -63,6 +66,11 @@ class Watched:
         return self.scored[0].flash
 
     @property
+    def instructions(self) -> float | None:
+        """Of a row or a window."""
+        return self.scored[0].instructions
+
+    @property
     def alarms_per_hour(self) -> float | None:
         """Of held-out rows, where the rate is known."""
         return None if self.per_hour is None else self.false_alarms * self.per_hour
@@ -92,9 +100,48 @@ class NormalRun:
     watched: Watched
 
     @property
+    def command(self) -> str:
+        """The command that asks for it."""
+        known = RunFolder(self.folder).parameters() or {}
+        asked = {name: value for name, value in known.items() if name not in ("data", "normal")}
+        return NormalSettings.of(known["data"], asked).command
+
+    @classmethod
+    def load(cls, folder: str | Path) -> NormalRun:
+        """Return the run that a folder holds."""
+        watched = RunFolder(Path(folder)).load(Watched)
+        if watched is None:
+            raise ValueError(f"{folder} is not a finished run with normal rows. Run it again to continue")
+        return cls(Path(folder), Model.load(Path(folder) / "model.etm"), watched)
+
+    @property
     def report(self) -> Path:
         """The page."""
         return self.folder / "report.html"
+
+    @property
+    def table(self) -> Table:
+        """What the detector does and takes."""
+        w, ours = self.watched, self.watched.scored[0]
+        rows = {
+            "false alarms": percent(w.false_alarms),
+            "by group": w.spread,
+            "alarms per hour": w.hours,
+            "detected": "" if w.detected is None else percent(w.detected),
+            "separation": "" if ours.separation is None else f"{ours.separation:.3f}",
+            "flash": "" if ours.flash is None else bytes_text(ours.flash),
+            "instructions": "" if ours.instructions is None else f"{ours.instructions:,.0f}",
+        }
+        notes = [
+            f"False alarms are those of {w.n_held_out:,} held-out normal {w.rows_are} ({w.how}), "
+            f"{percent(w.wanted)} wanted.",
+            f"The detector has {w.n_centres} centres of {w.n_features} features.",
+        ]
+        if w.n_abnormal:
+            notes.append(f"Detected are those of {w.n_abnormal:,} abnormal {w.rows_are}.")
+        notes += [f"An alarm: {one}." for one in w.alarms[:2]]
+        shown = tuple((name, text) for name, text in rows.items() if text)
+        return Table(("ethereal",), shown, (*notes, *w.doubts))
 
     def show(self) -> None:
         """Open the page in the browser."""

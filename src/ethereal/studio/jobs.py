@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ethereal.base import watched
 from ethereal.base.atomic import only_one, open_to_append, write_text
 
 _LAST = 4000  # bytes of the log that are looked at
@@ -67,6 +68,14 @@ class Job:
                 return file.read().decode("utf-8", "replace").splitlines()
         except FileNotFoundError:
             return []
+
+    def progress(self) -> dict[str, Any] | None:
+        """Return the stage that the command is at, its share, and what it made so far."""
+        try:
+            told: dict[str, Any] = json.loads((self.folder / "progress.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            return None
+        return told
 
     def trouble(self) -> str:
         """Return the message that a failed command ended with."""
@@ -129,10 +138,11 @@ def all_jobs(jobs: Path) -> list[Job]:
     return [Job(folder) for folder in folders if (folder / "job.json").exists()]
 
 
-def stages(run_folder: Path | None) -> list[dict[str, Any]]:
+def stages(run_folder: Path | None, *, is_normal: bool) -> list[dict[str, Any]]:
     """Return the stages of a run in their order, and which are done."""
+    known = ("normal",) if is_normal else _STAGES
     done = {path.stem for path in (run_folder / "stages").glob("*.json")} if run_folder else set()
-    return [{"name": name, "done": name in done} for name in _STAGES if name != "kernels" or name in done]
+    return [{"name": name, "done": name in done} for name in known if name != "kernels" or name in done]
 
 
 def _work(folder: Path) -> int:
@@ -143,6 +153,7 @@ def _work(folder: Path) -> int:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the command gets it too, and ends as it likes
     with only_one(folder / "lock"), open_to_append(folder / "log.txt") as log:
         environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "PYTHONUNBUFFERED": "1"}
+        environment[watched.FILE] = str(folder / "progress.json")
         log.write(f"$ {shlex.join(asked['words'])}\n".encode())
         log.flush()
         command = [sys.executable, "-m", *asked["words"]]

@@ -5,16 +5,20 @@ from __future__ import annotations
 import io
 import os
 import re
+import tempfile
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ethereal.base.atomic import write_text
 from ethereal.base.checks import bytes_text
+from ethereal.datasets.example import example_csv
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.run import Run
+from ethereal.runs.summary import MADE, summary_of
 
 TABLES = (".csv", ".tsv", ".tab", ".txt", ".parquet", ".npz")
 MOST_UPLOAD = 4 << 30  # bytes
@@ -22,7 +26,8 @@ _MOST_FILES, _DEEP = 500, 3  # that are listed, and folders below each other
 _UNSAFE = re.compile(r'[\x00-\x1f<>:"/\\|?*]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
 # What is taken to a board, by the name on the page. Everything else in the folder of a run is its own affair.
-PARTS = {"c": "c", "arduino": "arduino", "micropython": "micropython", "model": "model.etm"}
+PARTS = {"c": "c", "arduino": "arduino", "micropython": "micropython", "verilog": "verilog",
+         "model": "model.etm"}  # fmt: skip
 
 
 class Refused(ValueError):
@@ -111,63 +116,83 @@ class Project:
     def zipped(self, name: str, part: str) -> bytes:
         """Return a part of a run, or all that is taken to a board, as a zip file."""
         folder = self.run_folder(name).path
+        if part in MADE:
+            with tempfile.TemporaryDirectory(prefix="ethereal-part-") as scratch:
+                from ethereal.runs.run import Run
+
+                Run.load(folder).export(part, Path(scratch) / part)
+                return _zip_of(Path(scratch), [Path(scratch) / part], name)
         parts = PARTS.values() if part == "all" else [PARTS[part]] if part in PARTS else []
         there = [folder / one for one in parts if (folder / one).exists()]
         if not there:
             raise Refused(f"the run {name!r} has no {part!r}. Its log says why.")
-        packed = io.BytesIO()
-        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-            for top in there:
-                for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
-                    if path.is_file() and not path.is_symlink():
-                        archive.write(path, f"{name}/{path.relative_to(folder).as_posix()}")
-        return packed.getvalue()
+        return _zip_of(folder, there, name)
+
+    def add_example(self) -> str:
+        """Write a table to begin with into the folder, and return its name."""
+        path = self.folder / "wine.csv"
+        if not path.exists():
+            write_text(path, example_csv("wine"))
+        return path.name
+
+
+def _zip_of(folder: Path, tops: Sequence[Path], name: str) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for top in tops:
+            for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
+                if path.is_file() and not path.is_symlink():
+                    archive.write(path, f"{name}/{path.relative_to(folder).as_posix()}")
+    return packed.getvalue()
 
 
 class Summaries:
-    """What the page shows of finished runs, read once."""
+    """What the page shows of finished runs, read once, and the pages in which their C answers."""
+
+    _MOST = 8  # pages that are kept
 
     def __init__(self) -> None:
         self._kept: dict[tuple[str, int], dict[str, Any]] = {}
+        self._pages: dict[tuple[str, int], str] = {}
         self._lock = threading.Lock()
 
     def of(self, folder: RunFolder) -> dict[str, Any] | None:
         """Return a run's table, curve and bounds, None if it is not finished."""
-        last = folder.path / "stages" / "facts.json"
-        if not last.exists() or not (folder.path / "report.html").exists():
+        key = _version_of(folder)
+        if key is None or not (folder.path / "report.html").exists():
             return None
-        key = str(folder.path), last.stat().st_mtime_ns
         with self._lock:
             if key not in self._kept:
                 try:
-                    self._kept[key] = _summary(Run.load(folder.path))
+                    parts = [name for name, place in PARTS.items() if (folder.path / place).exists()]
+                    self._kept[key] = {**summary_of(folder), "parts": parts}
                 except ValueError as error:  # of another version, or damaged
                     self._kept[key] = {"trouble": str(error)}
             return self._kept[key]
 
+    def is_done_since(self, folder: RunFolder, begun: float) -> bool:
+        """Whether a run ended after that time, whose process may still be about to end."""
+        key = _version_of(folder)
+        return key is not None and key[1] > 1e9 * begun and self.of(folder) is not None
 
-def _summary(run: Run) -> dict[str, Any]:
-    table, board = run.table, run.board
-    measured = board.measured.get("model")
-    return {
-        "columns": list(table.columns),
-        "rows": [list(row) for row in table.rows],
-        "notes": list(table.notes),
-        "command": run.facts.command,
-        "date": run.facts.date,
-        "accuracy": run.pruned.accuracy,
-        "flash": None if measured is None else measured.flash_bytes,
-        "instructions": None if measured is None else measured.total_instructions,
-        "seconds_per_instruction": None
-        if measured is None or not measured.total_instructions
-        else measured.estimated_seconds / measured.total_instructions,
-        "curve": [[one.flash_bytes, one.accuracy, one.instructions] for one in board.curve],
-        "forests": [[one.flash_bytes, one.accuracy, one.instructions] for one in board.forests],
-        "target": board.target,
-        "windows": run.model.front_end is not None,
-        "classes": [
-            {"label": str(one.label), "found": one.recall, "rows": one.rows} for one in run.pruned.classes
-        ],
-        "parts": [name for name, place in PARTS.items() if (run.folder / place).exists()],
-        "next": run.next_steps(),
-    }
+    def live_page(self, folder: RunFolder) -> str:
+        """Return the page in which the exported C of a run answers."""
+        key = _version_of(folder)
+        if key is None:
+            raise Refused("This run is not finished yet.")
+        with self._lock:
+            while len(self._pages) >= self._MOST:
+                del self._pages[next(iter(self._pages))]
+            if key not in self._pages:
+                from ethereal.runs.run import Run
+
+                self._pages[key] = Run.load(folder.path).live_page()
+            return self._pages[key]
+
+
+def _version_of(folder: RunFolder) -> tuple[str, int] | None:
+    """Return what changes when a run is made again, None before it is done."""
+    for stage in ("facts", "normal"):
+        with suppress(OSError):
+            return str(folder.path), (folder.path / "stages" / f"{stage}.json").stat().st_mtime_ns
+    return None

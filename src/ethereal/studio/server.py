@@ -7,7 +7,11 @@ that leads here. Every request carries the token. There are no cookies.
 from __future__ import annotations
 
 import json
+import os
 import secrets
+import shlex
+import threading
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,10 +28,12 @@ from starlette.routing import Route
 
 from ethereal.base.atomic import open_atomically
 from ethereal.base.checks import DoesNotFit
-from ethereal.chips.targets import TARGETS
+from ethereal.chips.boards import BOARDS
+from ethereal.chips.targets import TARGETS, target_of
+from ethereal.export.c99.ctext import read
 from ethereal.model import Model
-from ethereal.runs.options import Settings
-from ethereal.runs.run import read_all_rows
+from ethereal.runs.options import NormalSettings, Settings
+from ethereal.runs.reuse import same_training
 from ethereal.studio import jobs, recordings
 from ethereal.studio.project import MOST_UPLOAD, Project, Refused, Summaries
 from ethereal.studio.tables import Tables
@@ -41,16 +47,20 @@ _ASKED: dict[str, type | tuple[type, ...]] = {
     "label": str, "group": str, "drop": list, "flash": str, "ram": str, "instructions": str, "target": str,
     "balanced": bool, "quick": bool, "unknown": bool, "seed": int, "window": int, "hop": int,
     "rate": (int, float), "test": (int, float), "header": bool, "encoding": str, "decimal": str,
+    "task": str, "normal": bool, "abnormal": str, "false_alarms": (int, float),
 }  # fmt: skip
+_SCRIPTS = ("base.js", "data.js", "recordings.js", "goal.js", "runs.js", "start.js")
 _PAGE_POLICY = (
-    "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}'; connect-src 'self'; "
+    "default-src 'none'; style-src 'nonce-{nonce}'; script-src 'nonce-{nonce}' 'wasm-unsafe-eval'; "
+    "connect-src 'self'; "
     "frame-src 'self'; media-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
 # A report has names of other people's tables in it. It runs by itself and reaches nothing.
 _REPORT_POLICY = (
-    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' blob:; "
-    "img-src data: blob:; worker-src blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob: data:; img-src data: blob:; worker-src blob:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 
 
@@ -60,6 +70,7 @@ class Studio:
 
     project: Project
     port: int
+    host: str = ""  # under which other computers reach it, with a certificate
     token: str = field(default_factory=lambda: secrets.token_urlsafe(24))
     tables: Tables = field(default_factory=Tables)
     summaries: Summaries = field(default_factory=Summaries)
@@ -72,19 +83,22 @@ class Studio:
     @property
     def address(self) -> str:
         """What is opened in a browser."""
-        return f"http://127.0.0.1:{self.port}/?token={self.token}"
+        where = f"https://{self.host}" if self.host else "http://127.0.0.1"
+        return f"{where}:{self.port}/?token={self.token}"
 
     @property
     def hosts(self) -> set[str]:
         """Names by which the page is reached."""
-        return {f"{name}:{self.port}" for name in ("127.0.0.1", "localhost")}
+        names = {self.host.lower()} if self.host else {"127.0.0.1", "localhost"}
+        usual = names if self.host and self.port == 443 else set()  # the port that browsers leave out
+        return {f"{name}:{self.port}" for name in names} | usual
 
     @property
     def jobs(self) -> Path:
         """The folder of the runs that were started here."""
         return self.project.hidden / "jobs"
 
-    def settings(self, asked: dict[str, Any]) -> Settings:
+    def settings(self, asked: dict[str, Any]) -> Settings | NormalSettings:
         """Return what a run is asked for. Whatever it cannot be raises ValueError."""
         if set(asked) - {"source", *_ASKED}:
             raise Refused(f"{sorted(set(asked) - {'source', *_ASKED})[0]!r} is not an option of this page.")
@@ -95,18 +109,23 @@ class Studio:
         if any(not isinstance(one, str) for one in asked.get("drop", ())):
             raise Refused("drop must be a list of names of columns.")
         given = {name: value for name, value in asked.items() if name != "source" and value not in ("", [])}
-        path = self.project.inside(asked.get("source", ""))
+        path = self._there(asked.get("source", ""))
+        if not given.pop("normal", False):
+            return Settings.of(str(path), given)
+        if "abnormal" in given:
+            given["abnormal"] = str(self._there(given["abnormal"]))
+        return NormalSettings.of(str(path), given)
+
+    def _there(self, name: str) -> Path:
+        path = self.project.inside(name)
         if not path.exists():
-            raise Refused(f"{asked['source']!r} is not there any more.")
-        return Settings.of(str(path), {**given, "task": "class"})  # the page shows accuracies
+            raise Refused(f"{name!r} is not there any more.")
+        return path
 
-    def words(self, settings: Settings) -> list[str]:
+    def words(self, settings: Settings | NormalSettings) -> list[str]:
         """Return the command as it is typed in the project's folder."""
-        import shlex
-
-        words = shlex.split(settings.command)
-        path = Path(settings.data)
-        return [*words[:2], str(path.relative_to(self.project.folder.resolve())), *words[3:]]
+        here = f"{self.project.folder.resolve()}{os.sep}"
+        return [word.removeprefix(here) for word in shlex.split(settings.command)]
 
 
 def application(studio: Studio) -> ASGIApp:
@@ -131,10 +150,21 @@ def application(studio: Studio) -> ASGIApp:
         Route("/api/cancel", _answers(studio, _cancel), methods=["POST"]),
         Route("/api/upload", _upload(studio), methods=["POST"]),
         Route("/sound/{name:path}", _sound(studio)),
+        Route("/api/example", _answers(studio, _example), methods=["POST"]),
+        Route("/api/live", _answers(studio, _live)),
         Route("/runs/{name}/report.html", _report(studio)),
+        Route("/runs/{name}/live.html", _live_page(studio)),
         Route("/runs/{name}/{part}.zip", _zip(studio)),
     ]
+    threading.Thread(target=_import, daemon=True).start()
     return _Guard(Starlette(routes=routes), studio)
+
+
+def _import() -> None:
+    """Import what reads tables and finished runs, so that the first of them is answered as quickly."""
+    from ethereal.runs import pipeline, run
+
+    del pipeline, run
 
 
 class _Guard:
@@ -175,7 +205,9 @@ class _Guard:
             return "This studio answers under its own address only. Open the one that the terminal shows."
         origin = request.headers.get("origin")
         # A report in its frame has no origin of its own, and asks for nothing.
-        is_ours = origin is not None and urlsplit(origin).netloc.lower() in self._studio.hosts
+        wanted = "https" if self._studio.host else "http"
+        given = urlsplit(origin or "")
+        is_ours = given.scheme == wanted and given.netloc.lower() in self._studio.hosts
         if (origin is not None and not is_ours) or (origin is None and request.method not in ("GET", "HEAD")):
             return "This request comes from another page."
         token = request.headers.get("x-ethereal-token") or request.query_params.get("token") or ""
@@ -230,28 +262,28 @@ async def _asked(request: Request) -> dict[str, Any]:
 def _page(studio: Studio) -> Handler:
     async def handler(request: Request) -> Response:
         folder, nonce = files("ethereal.studio") / "page", secrets.token_urlsafe(16)
-        texts = {
-            name: (folder / name).read_text("utf-8") for name in ("studio.html", "studio.css", "studio.js")
-        }
-        page = texts["studio.html"].replace("@nonce@", nonce)
-        page = page.replace("/* style */", texts["studio.css"]).replace("/* script */", texts["studio.js"])
+        page = (folder / "studio.html").read_text("utf-8").replace("@nonce@", nonce)
+        style = read("page/page.css") + (folder / "studio.css").read_text("utf-8")
+        # The model that runs in an exported page runs here too.
+        script = read("page/live.js") + read("page/board.js")
+        script += "".join((folder / name).read_text("utf-8") for name in _SCRIPTS)
+        page = page.replace("/* style */", style).replace("/* script */", script)
         return HTMLResponse(page, headers={"content-security-policy": _PAGE_POLICY.format(nonce=nonce)})
 
     return handler
 
 
 def _project(studio: Studio, asked: dict[str, Any]) -> Any:
+    boards = [(board.about, target_of(board)) for board in BOARDS.values()]
+    cores = [("", core) for core in TARGETS.values()]
     targets = [
         {
-            "name": one.name,
-            "chip": one.chip,
-            "flash": one.flash_bytes,
-            "ram": one.ram_bytes,
-            "hertz": one.clock_hz,
+            "name": one.name, "about": about, "core": one.board_of or one.name, "chip": one.chip,
+            "flash": one.flash_bytes, "ram": one.ram_bytes, "hertz": one.clock_hz,
         }
-        for one in TARGETS.values()
+        for about, one in [*boards, *cores]
         if one.isa != "avr"
-    ]
+    ]  # fmt: skip
     return {
         "folder": studio.project.folder.name,
         "path": str(studio.project.folder),
@@ -327,9 +359,13 @@ def _split(studio: Studio, asked: dict[str, Any]) -> Any:
     """Return how many rows of each class are learned from and tested, and which groups are in the test."""
     import numpy as np
 
+    from ethereal.runs.run import read_all_rows
+
     settings = studio.settings(asked)
+    if isinstance(settings, NormalSettings):
+        raise Refused("Normal rows have no test. A part of them is held out.")
     rows = read_all_rows(settings)
-    labels = np.unique(rows.y)
+    labels = np.unique(rows.y[:0] if rows.is_number else rows.y)
     counts = [
         {
             "label": str(one),
@@ -340,15 +376,21 @@ def _split(studio: Studio, asked: dict[str, Any]) -> Any:
     ]
     tested = [] if rows.groups_test is None else np.unique(rows.groups_test).astype(str).tolist()
     learned = [] if rows.groups_train is None else np.unique(rows.groups_train).astype(str).tolist()
-    return {"how": rows.how, "classes": counts[:200], "tested": tested[:500], "learned": learned[:500]}
+    all_rows = {"learn": len(rows.y_train), "test": len(rows.y_test)}
+    return {
+        "how": rows.how,
+        "rows": all_rows,
+        "classes": counts[:200],
+        "tested": tested[:500],
+        "learned": learned[:500],
+    }
 
 
 def _command(studio: Studio, asked: dict[str, Any]) -> Any:
-    import shlex
-
     settings = studio.settings(asked)
-    settings.checked()
-    return {"command": shlex.join(studio.words(settings))}
+    wanted = settings.checked().parameters()
+    alike = [one.path.name for one in studio.project.all_runs() if same_training(one.parameters(), wanted)]
+    return {"command": shlex.join(studio.words(settings)), "alike": alike}
 
 
 def _start(studio: Studio, asked: dict[str, Any]) -> Any:
@@ -381,17 +423,23 @@ def _runs(studio: Studio, asked: dict[str, Any]) -> Any:
         folder = of_parameters.get(json.dumps(asked_for["parameters"], sort_keys=True))
         state = job.state
         key = str(asked_for["parameters"])
-        if state == "done" or key in shown:
+        if (
+            state == "done"
+            or key in shown
+            or (folder and studio.summaries.is_done_since(folder, asked_for["begun"]))
+        ):
             shown.add(key)
             continue
         shown.add(key)
+        is_normal = bool(asked_for["parameters"].get("normal"))
         begun.append(
             {
                 "job": job.folder.name,
                 "state": state,
-                "words": asked_for["words"],
+                "command": shlex.join(asked_for["words"]),
                 "begun": asked_for["begun"],
-                "stages": jobs.stages(folder.path if folder else None),
+                "stages": jobs.stages(folder.path if folder else None, is_normal=is_normal),
+                "progress": job.progress() if state == "running" else None,
                 "lines": job.last_lines()[-6:],
                 "trouble": job.trouble() if state == "failed" else "",
                 "again": _again(studio, asked_for["parameters"]),
@@ -403,7 +451,7 @@ def _runs(studio: Studio, asked: dict[str, Any]) -> Any:
         if summary is not None:
             again = _again(studio, one.parameters() or {})
             finished.append({"name": one.path.name, "again": again, **summary})
-    return {"begun": begun[:20], "finished": finished}
+    return {"now": time.time(), "begun": begun[:20], "finished": finished}
 
 
 def _again(studio: Studio, parameters: dict[str, Any]) -> dict[str, Any]:
@@ -411,6 +459,8 @@ def _again(studio: Studio, parameters: dict[str, Any]) -> dict[str, Any]:
     asked = {
         name: value for name, value in parameters.items() if name in _ASKED and value not in (None, [], False)
     }
+    with suppress(ValueError, KeyError, TypeError):
+        asked["abnormal"] = Path(asked["abnormal"]).relative_to(studio.project.folder.resolve()).as_posix()
     for name in ("flash", "ram", "instructions"):
         if name in asked:
             asked[name] = f"{asked[name]:g}" if isinstance(asked[name], float) else str(asked[name])
@@ -446,17 +496,46 @@ def _upload(studio: Studio) -> Handler:
     return handler
 
 
-def _report(studio: Studio) -> Handler:
+def _example(studio: Studio, asked: dict[str, Any]) -> Any:
+    return {"name": studio.project.add_example()}
+
+
+def _live(studio: Studio, asked: dict[str, Any]) -> Any:
+    """Say whether the exported C of a run can answer in a browser, and make its page where it can."""
+    folder = studio.project.run_folder(asked["run"])
+    try:
+        studio.summaries.live_page(folder)
+    except (ValueError, ModuleNotFoundError) as error:
+        return {"why_not": str(error)}
+    return {"why_not": ""}
+
+
+def _framed(make: Callable[[str], Response]) -> Handler:
+    """Return a handler of what a run shows by itself in a frame."""
+
     async def handler(request: Request) -> Response:
         try:
-            path = studio.project.run_folder(request.path_params["name"]).path / "report.html"
-            if not path.is_file():
-                raise Refused("This run has no report yet.")
-        except (ValueError, OSError) as error:
+            response = await run_in_threadpool(make, request.path_params["name"])
+        except (ValueError, OSError, ModuleNotFoundError) as error:
             return _trouble(_said(error), 404)
-        return FileResponse(path, media_type="text/html", headers={"content-security-policy": _REPORT_POLICY})
+        response.headers["content-security-policy"] = _REPORT_POLICY
+        return response
 
     return handler
+
+
+def _live_page(studio: Studio) -> Handler:
+    return _framed(lambda name: HTMLResponse(studio.summaries.live_page(studio.project.run_folder(name))))
+
+
+def _report(studio: Studio) -> Handler:
+    def make(name: str) -> Response:
+        path = studio.project.run_folder(name).path / "report.html"
+        if not path.is_file():
+            raise Refused("This run has no report yet.")
+        return FileResponse(path, media_type="text/html")
+
+    return _framed(make)
 
 
 def _sound(studio: Studio) -> Handler:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.npz import NpzError
-from ethereal.datasets.files import labelled_arrays, labels_from, remarks
+from ethereal.datasets.files import are_numbers, labelled_arrays, labels_from, remarks
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import Table, TableError, is_missing, is_number, open_table
 
@@ -50,10 +50,17 @@ class Column:
             "remark": self.remark,
             "role": self.role,
         }
-        some |= {"missing": self.missing, "different": different}
+        some |= {"missing": self.missing, "different": different, "is_number": self._is_number(there)}
         if self.kind == "number" and len(there):
             some |= {"least": float(there.min()), "most": float(there.max())}
         return some
+
+    def _is_number(self, there: NDArray[Any]) -> bool:
+        """Whether the reader would learn it as a number, if it were the label."""
+        try:
+            return self.kind == "number" and are_numbers(there, "auto", self.name)
+        except TableError:
+            return False
 
 
 @dataclass(frozen=True)

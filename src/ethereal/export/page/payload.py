@@ -15,6 +15,8 @@ from ethereal.features.front_end import FrontEnd, plain_words
 from ethereal.model import Model
 from ethereal.model.output import ClassesOrUnknown, Number
 
+MOST_ROWS, _MOST_VALUES = 200, 60_000  # that a page offers to answer
+
 
 def page_of(html: str, style: str, scripts: str, data: Mapping[str, Any]) -> str:
     """Return the page: `html` with its style, its scripts and its data, as one text.
@@ -78,6 +80,23 @@ def model_record(model: Model, X: NDArray[Any]) -> dict[str, Any]:
         "fires_of": len(X),
         "rules": rules,
     }
+
+
+def rows_shown(n_features: int) -> int:
+    """Return how many rows of so many features a page offers."""
+    return min(MOST_ROWS, max(1, _MOST_VALUES // max(n_features, 1)))
+
+
+def answered_rows(
+    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], *, is_number: bool
+) -> list[dict[str, Any]]:
+    """Return some rows with what is true and what is predicted: numbers, or the numbers of classes."""
+    is_known, of = (np.isfinite(y), float) if is_number else (y >= 0, int)
+    known = np.flatnonzero(is_known)[: rows_shown(X.shape[1])]
+    return [
+        {"i": i, "x": list(map(number_of, X[i].tolist())), "y": of(y[i]), "predicted": of(predicted[i])}
+        for i in known.tolist()
+    ]
 
 
 def _of_number(number: Number) -> dict[str, Any]:

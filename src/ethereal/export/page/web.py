@@ -20,8 +20,9 @@ from ethereal.export.c99.program import Program
 from ethereal.export.description import described_program
 from ethereal.export.names import check_identifier
 from ethereal.export.options import DEFAULT_TARGET, ExportOptions
-from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
+from ethereal.export.page.payload import answered_rows, model_record, number_of, page_of, shared, start_of
 from ethereal.export.projects.writer import warn_of_float64
+from ethereal.features.matrices import class_codes
 from ethereal.model import Model, checks
 from ethereal.model.needs import AND_LINES, WINDOWS, Supports
 
@@ -47,6 +48,7 @@ def web(
     name: str = "model",
     layout: str | None = None,
     rows: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
     majority: int = 1,
     image: tuple[int, int] | str | None = None,
     force: bool = False,
@@ -70,6 +72,8 @@ def web(
         Layout of the C. By default that of the model if it was pruned, else "auto".
     rows
         Typical rows or windows, which set the ends of the sliders.
+    labels
+        Labels of these rows. The page then offers some of the rows, and says which are answered wrong.
     majority
         For models of windows: answers that vote on each answer of a stream.
     image
@@ -85,16 +89,9 @@ def web(
     ...     web(model, folder + "/tiny.html").read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    checks.a_model(model)
     check_identifier(name)
-    SUPPORTS.check(model.needs)
-    warn_of_float64(model)
-    given: dict[str, Any] = {"layout": layout, "rows": rows, "majority": majority}
-    given |= {"input": "float", "target": DEFAULT_TARGET}
-    if model.deployment is None:
-        given["flash"] = _FLASH
-    program = chosen(model, *ExportOptions.for_model("web", model, given))
-    page = page_text(program, name, _shape(image, model))
+    program = _program(model, layout, rows, majority)
+    page = page_text(program, name, _shape(image, model), labels)
     target = Path(path)
     if target.suffix.lower() not in (".html", ".htm"):
         return write_folder(
@@ -104,6 +101,18 @@ def web(
         raise FileExistsError(f"the file {target} exists. Choose another, or give force=True to replace it.")
     write_text(target, page)
     return target
+
+
+def _program(model: Model, layout: str | None, rows: ArrayLike | None, majority: int) -> Program:
+    """Return the C that a page runs."""
+    checks.a_model(model)
+    SUPPORTS.check(model.needs)
+    warn_of_float64(model)
+    given: dict[str, Any] = {"layout": layout, "rows": rows, "majority": majority}
+    given |= {"input": "float", "target": DEFAULT_TARGET}
+    if model.deployment is None:
+        given["flash"] = _FLASH
+    return chosen(model, *ExportOptions.for_model("web", model, given))
 
 
 def compiled(program: Program) -> bytes:
@@ -124,8 +133,23 @@ def compiled(program: Program) -> bytes:
     return compile_wasm(sources, exports, stack=program.stack_bytes + _STACK)
 
 
-def page_text(program: Program, title: str, image: tuple[int, int] | None = None) -> str:
-    """Return the page of a program."""
+def page_text(
+    program: Program, title: str, image: tuple[int, int] | None = None, labels: ArrayLike | None = None
+) -> str:
+    """Return the page of a program, whose rows have these labels."""
+    data = _data(program, title, image, labels)
+    return page_of(shared("web.html"), shared("page.css"), "\n".join(map(shared, _SCRIPTS)), data)
+
+
+def page_of_rows(model: Model, title: str, X: NDArray[Any], y: NDArray[Any]) -> str:
+    """Return the page of a model that offers to answer labelled rows."""
+    return page_text(_program(model, None, X, 1), title, labels=y)
+
+
+def _data(
+    program: Program, title: str, image: tuple[int, int] | None, labels: ArrayLike | None
+) -> dict[str, Any]:
+    """Return what a page runs: the record of the model, and its C as WebAssembly."""
     model, code = program.model, compiled(program)
     X = _features(program)
     record = model_record(model, X) | {"precision": "float32"}  # as the C compares
@@ -137,13 +161,13 @@ def page_text(program: Program, title: str, image: tuple[int, int] | None = None
         "WebAssembly": f"{len(code):,} bytes",
         "checksum": f"{program.tables.checksum(True):08X}",
     }
-    data: dict[str, Any] = {
+    return {
         "title": title,
         "subtitle": " ".join(program.about.split()),
         "model": record,
         "start": _start(model, X, image),
         "start_is": "the middle values of typical rows" if len(X) else "the middle thresholds",
-        "rows": [],
+        "rows": [] if labels is None else _answered(model, X, np.asarray(labels)),
         "image_shape": image,
         "windows": None,
         "facts": facts,
@@ -155,7 +179,13 @@ def page_text(program: Program, title: str, image: tuple[int, int] | None = None
         "nulls": NULLS,
         "wasm": base64.b64encode(code).decode(),
     }
-    return page_of(shared("web.html"), shared("page.css"), "\n".join(map(shared, _SCRIPTS)), data)
+
+
+def _answered(model: Model, X: NDArray[Any], labels: NDArray[Any]) -> list[dict[str, Any]]:
+    if model.is_number:
+        return answered_rows(X, labels.astype(np.float64), model.predict(X), is_number=True)
+    codes = class_codes(labels, model.classes)
+    return answered_rows(X, codes, model.output.codes(model.class_sums(X)), is_number=False)
 
 
 def _features(program: Program) -> NDArray[Any]:

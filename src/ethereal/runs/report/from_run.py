@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ethereal.base.options import with_flags
 from ethereal.datasets.rows import Rows
+from ethereal.export.page.payload import MOST_ROWS
 from ethereal.model.engine import features_of
 from ethereal.runs.options import FLAGS
-from ethereal.runs.report.page import MOST_ROWS, Report
+from ethereal.runs.report.page import Report
 from ethereal.runs.results import Board, CurvePoint, Pruned, Unknown
 from ethereal.runs.sensor import cost_table, shown_windows
 from ethereal.runs.table import beside_notes, unknown_note

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.export.page.payload import model_record, number_of, page_of, shared, start_of
+from ethereal.export.page.payload import (
+    answered_rows,
+    model_record,
+    number_of,
+    page_of,
+    shared,
+    start_of,
+)
 from ethereal.features.matrices import class_codes
 from ethereal.model import Model
 from ethereal.model.needs import AND_LINES, WINDOWS, Supports
@@ -18,8 +25,6 @@ from ethereal.model.rules import ConditionWriter
 from ethereal.runs.report.number import errors_of
 
 # What the page may hold of the test rows: enough to look at, little enough to open at once.
-MOST_ROWS = 200
-_MOST_VALUES = 60_000
 _RANKED = 12  # literals per class
 SUPPORTS = Supports("the page", front_ends=WINDOWS, outputs=AND_LINES)  # of which it shows the features
 
@@ -122,7 +127,7 @@ def _payload(report: Report) -> dict[str, Any]:
         "model": model_record(model, X),
         "start_is": "the middle values of all features",
         "start": [number_of(v) for v in start_of(model, X, drawn=report.image_shape is not None)],
-        "rows": _rows(X, y, predicted, is_number=model.is_number),
+        "rows": answered_rows(X, y, predicted, is_number=model.is_number),
         "snippets": [{"title": a, "code": b} for a, b in report.snippets],
         "facts": dict(report.facts),
     }
@@ -138,18 +143,6 @@ def _series(of_kind: Mapping[str, Sequence[tuple[float, float]]]) -> list[dict[s
 _AS_THEY_ARE = ("title", "subtitle", "command", "table", "search", "rows_are", "unknown", "kernels", "people",
                 "teaching", "windows", "image_shape", "device", "sizes_are")  # fmt: skip
 _HISTORY = ("epoch", "phase", "includes_per_clause", "validation_accuracy")
-
-
-def _rows(
-    X: NDArray[Any], y: NDArray[Any], predicted: NDArray[Any], *, is_number: bool
-) -> list[dict[str, Any]]:
-    """Return some rows with what is true and what is predicted: numbers, or the numbers of classes."""
-    is_known, of = (np.isfinite(y), float) if is_number else (y >= 0, int)
-    known = np.flatnonzero(is_known)[: min(MOST_ROWS, max(1, _MOST_VALUES // max(X.shape[1], 1)))]
-    return [
-        {"i": i, "x": list(map(number_of, X[i].tolist())), "y": of(y[i]), "predicted": of(predicted[i])}
-        for i in known.tolist()
-    ]
 
 
 def confusion_counts(
