@@ -17,7 +17,7 @@ from ethereal.normal.record import MOST_CENTRES, MOST_FEATURES, Normal
 LEAST_ROWS = 10
 _PARTS, _PARTS_OF_GROUPS = 5, 10
 _MANY_CENTRES, _CENTRE_BYTES = 32, 920  # with them all of a score takes less than 1.5 kB
-_PER_FEATURE, _ROWS_EACH = 4, 2  # centres for each feature, rows for each centre
+_PER_FEATURE, _ROWS_EACH = 4, 4  # centres for each feature, rows for each centre
 _MOST_ROWS = 20_000
 FEW_GROUPS = 15
 _DRIFT, _LEAST_DRIFT = 3, 0.02
