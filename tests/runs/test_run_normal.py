@@ -55,6 +55,8 @@ def test_a_table(tables, tmp_path, monkeypatch):
     assert json.loads(why.stdout)["features"][0]["name"] == "b"
     told = CliRunner().invoke(app, ["inspect", str(folder / "model.etm")]).output
     assert "what is normal, by 16 centres of 4 features" in told
+    (folder / "report.html").unlink()
+    assert CliRunner().invoke(app, ["report", str(folder)]).exit_code == 0
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 3
     assert "b is " in page

@@ -97,9 +97,10 @@ def report(
 ) -> None:
     """Make the report of a finished run again."""
     with reported():
+        from ethereal.runs.normal import load_normal
         from ethereal.runs.run import Run
 
-        result = Run.load(folder)
+        result = load_normal(folder) or Run.load(folder)
         say(str(result.write_report()))
     if open_report:
         result.show()

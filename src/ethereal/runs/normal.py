@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
@@ -121,10 +120,14 @@ def carry_out_normal(
     watched = folder.load(Watched)
     assert watched is not None
     run = NormalRun(folder.path, Model.load(folder.path / "model.etm"), watched)
-    from ethereal.runs.report.normal_page import page
-
-    folder.write("report.html", page(rows.name, watched, time.strftime("%Y-%m-%d %H:%M")))
+    run.write_report()
     return run
+
+
+def load_normal(path: Path) -> NormalRun | None:
+    """Return the finished run with normal rows in a folder, None if it is of another kind."""
+    watched = RunFolder(path).load(Watched)
+    return None if watched is None else NormalRun(path, Model.load(path / "model.etm"), watched)
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
 
 from ethereal.base.checks import bytes_text
 from ethereal.model import Model
+from ethereal.runs.folder import RunFolder
 
 Curve = tuple[tuple[float, float], ...]  # false alarms, detections
 
@@ -95,6 +97,13 @@ class NormalRun:
     def report(self) -> Path:
         """The page."""
         return self.folder / "report.html"
+
+    def write_report(self) -> Path:
+        """Write the page and return its place."""
+        from ethereal.runs.report.normal_page import page
+
+        text = page(self.folder.name, self.watched, time.strftime("%Y-%m-%d %H:%M"))
+        return RunFolder(self.folder).write("report.html", text)
 
     def show(self) -> None:
         """Open the page in the browser."""
