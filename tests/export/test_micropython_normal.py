@@ -25,23 +25,23 @@ ROWS = np.concatenate([MACHINE, FLEET[:20], WILD[1:]])
 BOARD = """
 def answers(m, rows, calls):
     saved = b""
-    found = []
+    given = []
     for name, i in calls:
         row = rows[i]
         if name == "drift":
-            found.append(m.normal_drift(m.score(row)))
+            given.append(m.normal_drift(m.score(row)))
         elif name == "save":
             saved = m.normal_save()
-            found.append(m.crc32(saved, 0))
+            given.append(m.crc32(saved, 0))
         elif name == "restore":
-            found.append(m.normal_restore(saved))
+            given.append(m.normal_restore(saved))
         elif name == "damaged":
-            found.append(m.normal_restore(saved[:20] + bytes([saved[20] ^ 4]) + saved[21:]) if saved else 0)
+            given.append(m.normal_restore(saved[:20] + bytes([saved[20] ^ 4]) + saved[21:]) if saved else 0)
         elif name in ("learn", "begin", "end", "limit"):
-            found.append(getattr(m, "normal_" + name)(*([row] if name == "learn" else [])) or 0)
+            given.append(getattr(m, "normal_" + name)(*([row] if name == "learn" else [])) or 0)
         else:
-            found.append(int(getattr(m, name)(row)))
-    return found
+            given.append(int(getattr(m, name)(row)))
+    return given
 """
 RATES = {"learn": 70, "score": 10, "is_normal": 5, "end": 2, "begin": 0.4, "drift": 7, "save": 2,
          "restore": 1.2, "damaged": 1, "limit": 1}  # fmt: skip
@@ -108,7 +108,7 @@ def test_random_calls_return_what_they_return_on_the_host(n_calls, tmp_path, mic
     board = package(folder)
     expected = scope["answers"](Host(model, 3, board.crc32), ROWS.tolist(), calls)
     assert scope["answers"](board, ROWS.tolist(), calls) == expected
-    assert sum(name == "end" and found for (name, _), found in zip(calls, expected, strict=True))
+    assert sum(name == "end" and given for (name, _), given in zip(calls, expected, strict=True))
     script = (
         f"import json, model\n{BOARD}\n"
         f"print(answers(model, json.loads({json.dumps(ROWS.tolist())!r}), json.loads({json.dumps(calls)!r})))"

@@ -10,8 +10,8 @@ from ethereal import Model
 from ethereal.cli import app
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.normal import run_normal
-from ethereal.runs.watched import NormalRun
 from ethereal.runs.summary import summary_of
+from ethereal.runs.watched import NormalRun
 
 RNG = np.random.default_rng(0)
 
@@ -58,6 +58,8 @@ def test_a_table(tables, tmp_path, monkeypatch):
     assert json.loads(why.stdout)["features"][0]["name"] == "b"
     told = CliRunner().invoke(app, ["inspect", str(folder / "model.etm")]).output
     assert "what is normal, by 16 centres of 4 features" in told
+    (folder / "report.html").unlink()
+    assert CliRunner().invoke(app, ["report", str(folder)]).exit_code == 0
     page = (folder / "report.html").read_text()
     assert page.count("<svg") == 3
     assert "b is " in page

@@ -15,8 +15,8 @@ pytest.importorskip("starlette", reason="the extra studio is not installed")
 
 from ethereal.datasets.options import SourceOptions
 from ethereal.datasets.reading import read
-from ethereal.runs.watched import NormalRun
 from ethereal.runs.run import Run
+from ethereal.runs.watched import NormalRun
 from studios import odd_table, sound, started, wait_for
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -95,9 +95,9 @@ def report(
 ) -> None:
     """Make the report of a finished run again."""
     with reported():
-        from ethereal.runs.run import Run
+        from ethereal.runs.summary import finished
 
-        result = Run.load(folder)
+        result = finished(folder)
         say(str(result.write_report()))
     if open_report:
         result.show()

@@ -17,10 +17,11 @@ from ethereal.normal.record import MOST_CENTRES, MOST_FEATURES, Normal
 LEAST_ROWS = 10
 _PARTS, _PARTS_OF_GROUPS = 5, 10
 _MANY_CENTRES, _CENTRE_BYTES = 32, 920  # with them all of a score takes less than 1.5 kB
-_PER_FEATURE, _ROWS_EACH = 4, 2  # centres for each feature, rows for each centre
+_PER_FEATURE, _ROWS_EACH = 4, 4  # centres for each feature, rows for each centre
 _MOST_ROWS = 20_000
 FEW_GROUPS = 15
 _DRIFT, _LEAST_DRIFT = 3, 0.02
+_DRIFTING = 50  # rows of which it can be said
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _drift(
         half = without_limit(rows[~is_later], columns, options)
         return 0.0 if half is None else float((half.score(rows[is_later]) > limit).mean())
 
-    drift = above(halves == 1)
+    drift = above(halves == 1) if len(rows) >= _DRIFTING else 0.0
     if drift <= _DRIFT * options.false_alarms + _LEAST_DRIFT:
         return None
     mixed = np.random.default_rng(options.random_state).permutation(halves)

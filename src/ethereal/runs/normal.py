@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -104,9 +103,7 @@ def carry_out_normal(settings: NormalSettings, out: str | Path, *, quiet: bool) 
     folder = RunFolder.open(out, rows.name or "normal", settings.parameters(), digests)
     folder.stage(Watched.STAGE, lambda: _watch(folder, rows, other, watch.false_alarms, core, seed, tell))
     run = NormalRun.load(folder.path)
-    from ethereal.runs.report.normal_page import page
-
-    folder.write("report.html", page(rows.name, run.watched, time.strftime("%Y-%m-%d %H:%M")))
+    run.write_report()
     return run
 
 

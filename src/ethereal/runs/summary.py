@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ethereal.runs.folder import RunFolder
@@ -15,13 +16,20 @@ if TYPE_CHECKING:
 MADE = ("zephyr", "esp_idf", "stm32f746g_disco", "cmsis_pack", "web")
 
 
-def summary_of(folder: RunFolder) -> dict[str, Any]:
-    """Return the figures of a finished run as JSON has them."""
+def finished(folder: Path) -> Run | NormalRun:
+    """Return the finished run in a folder, of whichever kind it is."""
     from ethereal.runs.run import Run
     from ethereal.runs.watched import NormalRun
 
-    parameters = folder.parameters() or {}
-    run = (NormalRun if parameters.get("normal") else Run).load(folder.path)
+    is_normal = (RunFolder(folder).parameters() or {}).get("normal")
+    return NormalRun.load(folder) if is_normal else Run.load(folder)
+
+
+def summary_of(folder: RunFolder) -> dict[str, Any]:
+    """Return the figures of a finished run as JSON has them."""
+    from ethereal.runs.watched import NormalRun
+
+    run = finished(folder.path)
     shown = {
         "kind": "normal" if isinstance(run, NormalRun) else "number" if run.model.is_number else "class",
         "columns": list(run.table.columns),

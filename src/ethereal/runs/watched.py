@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import webbrowser
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,6 +143,13 @@ class NormalRun:
         notes += [f"An alarm: {one}." for one in w.alarms[:2]]
         shown = tuple((name, text) for name, text in rows.items() if text)
         return Table(("ethereal",), shown, (*notes, *w.doubts))
+
+    def write_report(self) -> Path:
+        """Write the page and return its place."""
+        from ethereal.runs.report.normal_page import page
+
+        text = page(self.folder.name, self.watched, time.strftime("%Y-%m-%d %H:%M"))
+        return RunFolder(self.folder).write("report.html", text)
 
     def show(self) -> None:
         """Open the page in the browser."""
