@@ -33,7 +33,7 @@ def friedman():
 @pytest.fixture(scope="module")
 def fitted(friedman):
     X, _, y, _ = friedman
-    return EtherealRegressor(random_state=0).fit(X, y)
+    return EtherealRegressor(8, 50, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_directions_hold_before_and_after_pruning(friedman):
     X, X_test, y, y_test = friedman
     names = [f"s{i}" for i in range(10)]
     rows = pd.DataFrame(X, columns=names)
-    reg = EtherealRegressor(monotonic={"s3": 1, "s0": 1, "s9": -1}, random_state=0).fit(rows, y)
+    reg = EtherealRegressor(8, 40, monotonic={"s3": 1, "s0": 1, "s9": -1}, random_state=0).fit(rows, y)
     assert reg.score(pd.DataFrame(X_test, columns=names), y_test) > 0.85
     curve = prune(reg.model_, rows, y).curve
     rng, steps = np.random.default_rng(0), np.linspace(-0.5, 1.5, 41)
@@ -103,7 +103,7 @@ def test_directions_hold_before_and_after_pruning(friedman):
             swept[:, f] = np.tile(steps, 20)
             numbers = model.predict(pd.DataFrame(swept, columns=names)).reshape(20, -1)
             assert (way * np.diff(numbers, axis=1) >= 0).all()
-    free = EtherealRegressor(random_state=0).fit(X, y).model_
+    free = EtherealRegressor(8, 40, random_state=0).fit(X, y).model_
     swept = np.repeat(X_test[:20], len(steps), axis=0)
     swept[:, 3] = np.tile(steps, 20)
     assert (np.diff(free.predict(swept).reshape(20, -1), axis=1) < 0).any()  # so the test can fail
