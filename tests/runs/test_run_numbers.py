@@ -39,7 +39,13 @@ def test_a_run_learns_prunes_measures_and_reports(finished, capsys):
     assert finished.board.measured["model"].flash_bytes <= 2048
     assert finished.board.measured["model"].agreement == 1.0
     told = finished.told()
-    for text in ("R2", "mean error", "90 % within", "model comes from", "float number = model_value(features);"):
+    for text in (
+        "R2",
+        "mean error",
+        "90 % within",
+        "model comes from",
+        "float number = model_value(features);",
+    ):
         assert text in told
     page = finished.report.read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])

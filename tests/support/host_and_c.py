@@ -195,7 +195,9 @@ def _plain_line(number: LinearNumber, row: list[float]) -> int:
         value = row[slope.feature]
         steps = slope.low if math.isnan(value) else slope.high if value > 0 else slope.low
         if math.isfinite(value):
-            steps = min(max(math.trunc(Fraction(value) / Fraction(2) ** slope.exponent), slope.low), slope.high)
+            steps = min(
+                max(math.trunc(Fraction(value) / Fraction(2) ** slope.exponent), slope.low), slope.high
+            )
         fine += slope.weight * (steps - slope.low)
     return fine // vote
 

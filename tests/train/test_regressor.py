@@ -161,7 +161,9 @@ def test_linear_parts_keep_directions_and_take_gaps_and_texts(spectra):
         swept = pd.concat([rows[:20]] * 41).assign(c=np.repeat(steps, 20))
         assert (np.diff(model.predict(swept).reshape(41, 20), axis=0) >= 0).all()
     assert np.isfinite(reg.predict(rows)).all()
-    assert small(linear=True).fit(X, 2 * X[:, 3] + 1).score(X, 2 * X[:, 3] + 1) > 0.9999  # nothing is left over
+    assert (
+        small(linear=True).fit(X, 2 * X[:, 3] + 1).score(X, 2 * X[:, 3] + 1) > 0.9999
+    )  # nothing is left over
 
 
 def test_weights_count(friedman):

@@ -246,7 +246,9 @@ def _may_be_a_count(y: NDArray[Any]) -> bool:
         return False
     values, counts = np.unique(y, return_counts=True)
     counts_up = values[0] in (0, 1) and len(values) > _FEWEST_OF_A_COUNT
-    return bool(counts_up and counts[-1] * _RAREST < counts.max() and counts[-2:].sum() < counts[:2].sum() / 2)
+    return bool(
+        counts_up and counts[-1] * _RAREST < counts.max() and counts[-2:].sum() < counts[:2].sum() / 2
+    )
 
 
 def _unit_of(y: NDArray[Any]) -> str | None:
