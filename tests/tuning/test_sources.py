@@ -157,7 +157,7 @@ def test_trees_of_numbers_are_a_model_and_are_chosen_among():
     assert chosen.model.output.half_width > 0
     assert chosen.point.accuracy > 0.6
     for search in (tune, lambda X, y: frontier(X, y, SETUP)):
-        with pytest.raises(ValueError, match="y holds numbers such as .*ethereal.run"):
+        with pytest.raises(ValueError, match=r"y holds numbers such as .*ethereal\.run"):
             search(rows, y)
 
 
