@@ -235,8 +235,8 @@ def one(name, seed, with_budgets):
                 if one.way.kind == "machine" and one.point.footprint is not None:
                     record[f"machine {budget}"] = r2_score(d, one.point.model.ignoring_missing().predict(b))
         given = filled[0], c, rest, held_out, seed, BUDGETS
-        rivals = ("forest", forests), ("boosting", boosted), ("network", networks)
-        for kind, make in rivals:
+        beside = ("forest", forests), ("boosting", boosted), ("network", networks)
+        for kind, make in beside:
             for budget, other in zip(BUDGETS, make(*given), strict=True):
                 record[f"{kind} {budget}"] = None if other is None else r2_score(d, other.predict(filled[1]))
     if name in MONOTONIC and seed == 0:

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from ethereal import Model, device, export
+from ethereal import EtherealRegressor, Model, device, export
 from ethereal.device.emulator import EmulatedBoard
 from ethereal.export import LAYOUTS, make_program
 from ethereal.export.projects import PROJECTS
@@ -90,6 +90,24 @@ def test_emulated_cores_give_the_sums_and_the_bits(target, layout):
             <= measured.worst_instructions
             <= 1.6 * measured.total_instructions_max + 30
         )
+
+
+def test_a_linear_part_is_that_of_the_host_and_has_a_worst_case(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * [1, 100, 1e-3]
+    reg = EtherealRegressor(n_clauses=5, epochs=2, linear=True, random_state=0)
+    model = reg.fit(X, X @ [1, 0.02, 500] + (X[:, 0] > 0)).model_.ignoring_missing()
+    hard = [0.0, -0.0, np.inf, -np.inf, 1e-45, -1e-38, 3e38, -3e38, np.nan, 1.0]
+    rows = np.concatenate([X[:40], rng.choice(hard, (60, 3))])
+    folder = export.c(model, tmp_path / "c", rows=rows, name="gauge")
+    made = subprocess.run(["make", "-s", "-C", folder], capture_output=True, text=True, check=False)
+    assert "0 failures" in made.stdout, made.stderr
+    measured = device.measure(model, rows, "cortex-m0plus", worst=True)
+    assert measured.agreement == 1.0
+    most = measured.total_instructions_max
+    assert most <= measured.worst_instructions <= 1.5 * most
+    with pytest.raises(ValueError, match="the linear part of the model reads floats"):
+        make_program(model, "straight", input="int16")
 
 
 def test_a_program_whose_numbers_differ_is_found(monkeypatch):

@@ -52,7 +52,7 @@ def test_float_labels_have_nan():
 
 def test_files_of_other_models_stay_as_they_were():
     plain, _ = random_model(1)
-    assert FORMAT_VERSION == 7
+    assert FORMAT_VERSION == 8
     assert b'format_version\\":2' in to_file_bytes(plain)
     assert b'format_version\\":4' in to_file_bytes(plain.with_unknown(1))
     assert to_file_bytes(plain.with_unknown(1).with_unknown(None)) == to_file_bytes(plain)

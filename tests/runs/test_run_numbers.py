@@ -39,7 +39,13 @@ def test_a_run_learns_prunes_measures_and_reports(finished, capsys):
     assert finished.board.measured["model"].flash_bytes <= 2048
     assert finished.board.measured["model"].agreement == 1.0
     told = finished.told()
-    for text in ("R2", "mean error", "90 % within", "float number = model_value(features);"):
+    for text in (
+        "R2",
+        "mean error",
+        "90 % within",
+        "model comes from",
+        "float number = model_value(features);",
+    ):
         assert text in told
     page = finished.report.read_text()
     data = json.loads(page.split('id="data">')[1].split("</script>")[0])
@@ -57,8 +63,7 @@ def test_a_run_learns_prunes_measures_and_reports(finished, capsys):
     [
         ({"balanced": True}, "balanced= is for classes"),
         ({"unknown": 0.9}, "unknown= is for classes"),
-        ({"learner": "trees"}, "models of numbers come from machines"),
-        ({"task": "class"}, "seems to be a measurement"),
+        ({"linear": True, "task": "class"}, "seems to be a measurement"),
         ({"paper": True}, "paper= is for classes"),
     ],
 )

@@ -266,16 +266,20 @@ def dot(a: Sequence[float], b: Sequence[float]) -> float:
 
 def ridge_votes(outputs: Any, weights: Any, targets: Any, strength: float) -> list[float]:
     """Return the votes of a ridge regression by Householder's way to a tridiagonal matrix."""
-    n, rows = len(outputs[0]), [[k for k, fires in enumerate(row) if fires] for row in outputs]
+    n = len(outputs[0])
+    rows = [{k: float(v) for k, v in enumerate(row) if v is not False} for row in outputs.tolist()]
     weight = 0.0
     for w in weights:
         weight += float(w)
     a = [[0.0] * n for _ in range(n)]
     for row, w in zip(rows, weights, strict=True):
-        for i, j in enumerate(row):
-            for k in row[i:]:
-                a[j][k] += float(w)
-    means = [a[j][j] / weight for j in range(n)]
+        for j, k in itertools.combinations_with_replacement(row, 2):
+            a[j][k] += float(w) * row[j] * row[k]
+    totals = [0.0] * n
+    for row, w in zip(rows, weights, strict=True):
+        for k, v in row.items():
+            totals[k] += float(w) * v
+    means = [total / weight for total in totals]
     for j in range(n):
         for k in range(j, n):
             a[j][k] = a[k][j] = a[j][k] - weight * means[j] * means[k]
@@ -284,8 +288,8 @@ def ridge_votes(outputs: Any, weights: Any, targets: Any, strength: float) -> li
         total += float(w) * float(t)
     z = [0.0] * n
     for row, t, w in zip(rows, targets, weights, strict=True):
-        for k in row:
-            z[k] += float(w) * (float(t) - total / weight)
+        for k, v in row.items():
+            z[k] += float(w) * (float(t) - total / weight) * v
     diagonal, beside, reflectors = [0.0] * n, [0.0] * n, []
     for k in range(n):
         diagonal[k] = a[k][k]

@@ -33,7 +33,7 @@ def friedman():
 @pytest.fixture(scope="module")
 def fitted(friedman):
     X, _, y, _ = friedman
-    return EtherealRegressor(random_state=0).fit(X, y)
+    return EtherealRegressor(8, 50, random_state=0).fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_directions_hold_before_and_after_pruning(friedman):
     X, X_test, y, y_test = friedman
     names = [f"s{i}" for i in range(10)]
     rows = pd.DataFrame(X, columns=names)
-    reg = EtherealRegressor(monotonic={"s3": 1, "s0": 1, "s9": -1}, random_state=0).fit(rows, y)
+    reg = EtherealRegressor(8, 40, monotonic={"s3": 1, "s0": 1, "s9": -1}, random_state=0).fit(rows, y)
     assert reg.score(pd.DataFrame(X_test, columns=names), y_test) > 0.85
     curve = prune(reg.model_, rows, y).curve
     rng, steps = np.random.default_rng(0), np.linspace(-0.5, 1.5, 41)
@@ -103,10 +103,67 @@ def test_directions_hold_before_and_after_pruning(friedman):
             swept[:, f] = np.tile(steps, 20)
             numbers = model.predict(pd.DataFrame(swept, columns=names)).reshape(20, -1)
             assert (way * np.diff(numbers, axis=1) >= 0).all()
-    free = EtherealRegressor(random_state=0).fit(X, y).model_
+    free = EtherealRegressor(8, 40, random_state=0).fit(X, y).model_
     swept = np.repeat(X_test[:20], len(steps), axis=0)
     swept[:, 3] = np.tile(steps, 20)
     assert (np.diff(free.predict(swept).reshape(20, -1), axis=1) < 0).any()  # so the test can fail
+
+
+@pytest.fixture(scope="module")
+def spectra():
+    """Smooth curves, whose bend in one place is the label."""
+    rng = np.random.default_rng(0)
+    X = np.cumsum(rng.normal(size=(240, 20)), axis=1) + 3 * rng.normal(size=(240, 1))
+    y = X[:, 8] - 2 * X[:, 10] + X[:, 12] + rng.normal(0, 0.2, 240)
+    return X[:160], X[160:], y[:160], y[160:]
+
+
+def test_a_linear_part_is_taken_where_it_helps_and_pruning_keeps_it(spectra, tmp_path):
+    X, X_test, y, y_test = spectra
+    reg = small(linear=True, unit="%").fit(X, y)
+    assert reg.score(X_test, y_test) > 0.95 > 0.6 > small().fit(X, y).score(X_test, y_test)
+    number = reg.model_.output
+    assert number.kind == "linear number"
+    inside = np.abs(reg.predict(X_test) - y_test) <= number.half_width
+    assert 0.8 < inside.mean() < 0.99
+    pruned = prune(reg.model_, X, y, max_loss=0.01, validation=(X_test, y_test)).model
+    assert pruned.n_includes < reg.model_.n_includes / 3
+    assert 1 - np.var(pruned.predict(X_test) - y_test) / np.var(y_test) > 0.95
+    pruned.save(tmp_path / "m.etm")
+    assert Model.load(tmp_path / "m.etm") == pruned
+    why = pruned.explain(X_test[0])
+    votes = why.line + sum(vote for vote, _ in (*why.up, *why.down))
+    assert votes == pruned.class_sums(X_test[:1])[0, 0]
+    assert "(linear part)" in str(why)
+    assert "% for each 1 of x8, from " in pruned.describe()
+    assert set(np.argsort(pruned.feature_importances())[-3:]) & {8, 10, 12}
+
+
+def test_a_linear_part_is_left_out_where_rows_say_so():
+    rng = np.random.default_rng(2)
+    X = rng.random((300, 2))
+    y = np.abs(X[:, 0] - 0.5) + rng.normal(0, 0.2, 300)
+    plain, offered = small().fit(X, y), small(linear=True).fit(X, y)
+    assert offered.model_ == plain.model_
+
+
+def test_linear_parts_keep_directions_and_take_gaps_and_texts(spectra):
+    X, _, y, _ = spectra
+    rows = pd.DataFrame(X[:, 6:13], columns=list("abcdefg")).assign(kind=np.where(y > 0, "hot", "cold"))
+    rows.loc[::7, "a"] = np.nan
+    reg = small(linear=True, monotonic={"c": 1, "e": -1}).fit(rows, y)
+    assert reg.model_.output.kind == "linear number"
+    slopes = {slope.feature: slope.weight for slope in reg.model_.output.line.slopes}
+    assert slopes[2] > 0 > slopes[4]
+    assert 7 not in slopes
+    steps = np.linspace(-20, 20, 41)
+    for model in (reg.model_, prune(reg.model_, rows, y, flash="1k").model):
+        swept = pd.concat([rows[:20]] * 41).assign(c=np.repeat(steps, 20))
+        assert (np.diff(model.predict(swept).reshape(41, 20), axis=0) >= 0).all()
+    assert np.isfinite(reg.predict(rows)).all()
+    assert (
+        small(linear=True).fit(X, 2 * X[:, 3] + 1).score(X, 2 * X[:, 3] + 1) > 0.9999
+    )  # nothing is left over
 
 
 def test_weights_count(friedman):
@@ -207,6 +264,8 @@ def test_three_rows_are_too_few():
         ({"monotonic": {0: True}}, r"monotonic\[0\] is True"),
         ({"monotonic": {0: 1}, "booleanizer": Booleanizer(4, "onehot")}, "not thresholds that rise"),
         ({"booleanizer": "most"}, "booleanizer is 'most'"),
+        ({"linear": "auto"}, "linear is 'auto'"),
+        ({"linear": True, "booleanizer": None}, "linear is True, but a linear part reads columns"),
     ],
 )
 def test_parameters_out_of_range_are_refused(parameters, message):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, make_friedman1
 
-from ethereal import EtherealClassifier, prune
+from ethereal import EtherealClassifier, EtherealRegressor, prune
 from ethereal.compress.curve import PruneRows, smaller_models
 from ethereal.runs.options import Settings
-from ethereal.tuning import Budget, Search, frontier
+from ethereal.trees.grow import Ground, Shape
+from ethereal.tuning import Budget, Search, frontier, tune
 from ethereal.tuning.frontiers import board_curves, for_board
 from ethereal.tuning.machines import Setup
 from ethereal.tuning.sources import Sources, Way, alone, ways_of
@@ -131,3 +132,39 @@ def test_other_learners_are_refused():
         Settings.of("digits", {"learner": "forest"}).checked()
     with pytest.raises(ValueError, match=refused):
         frontier(X, Y, SETUP, learner="forest")
+
+
+def test_trees_of_numbers_are_a_model_and_are_chosen_among():
+    rows, y = make_friedman1(110, n_features=5, noise=0.3, random_state=0)
+    y = 1000 + 50 * y
+
+    def train_numbers(X, y):
+        return EtherealRegressor(n_clauses=10, epochs=2, random_state=0).fit(X, y).model_
+
+    machine = train_numbers(rows, y)
+    ground = Ground.like(machine, rows)
+    grown = ground.grow(ground.codes(rows), y, Shape(6, 5), 0)
+    codes, expected = ground.codes(rows), np.full(len(y), y.mean())
+    for tree, values in grown.trees:
+        expected += grown.spread * values[tree.apply(codes), 0]
+    model = grown.model()
+    assert np.abs(model.predict(rows) - expected).max() < len(grown.trees) * model.output.scale
+    assert np.abs(model.weights).max() <= 127
+    ways = [way for way in ways_of("auto", ("votes",)) if way.teacher == "votes" or way.leaves == 5]
+    chosen = board_curves(train_numbers, machine, rows, y, ways=ways).choose(Budget())
+    assert chosen.way.source == "trees"  # this machine has hardly learned
+    assert chosen.others[0].way.source == "machine"
+    assert chosen.model.output.half_width > 0
+    assert chosen.point.accuracy > 0.6
+    for search in (tune, lambda X, y: frontier(X, y, SETUP)):
+        with pytest.raises(ValueError, match=r"y holds numbers such as .*ethereal\.run"):
+            search(rows, y)
+
+
+def test_rows_that_a_number_has_learned_say_no_more_than_its_interval():
+    rows, y = make_friedman1(600, noise=3, random_state=0)
+    model = EtherealRegressor(n_clauses=40, epochs=5, random_state=0).fit(rows, y).model_
+    known = 1 - (model.output.half_width / 1.645) ** 2 / np.var(y)
+    pruned = prune(model, rows, y)
+    assert max(point.accuracy for point in pruned.curve) < known + 0.1
+    assert pruned.model.n_includes < model.n_includes / 2

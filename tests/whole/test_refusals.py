@@ -10,12 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from ethereal import Model, compress, device, export, prune
+from ethereal import Booleanizer, Model, compress, device, export, prune
 from ethereal.adapt import Votes
 from ethereal.compress.curve import PruneRows, prune_path
 from ethereal.model import Number, codes, engine, simplify
 from ethereal.model.clauses import MEANINGS, Clauses
+from ethereal.model.linear import Linear, Slope
 from ethereal.model.needs import NotSupported
+from ethereal.model.output import LinearNumber
 from ethereal.model.patch import Patch
 from ethereal.runs.report import figures
 from ethereal.runs.report.page import Report, render
@@ -62,12 +64,18 @@ def _number() -> Model:
     return Model.of(PLAIN.clauses.voting(PLAIN.weights[:, :1]), output=Number(scale=0.5))
 
 
+def _line() -> Model:
+    booleanizer = Booleanizer(thresholds=[0.5]).fit(np.zeros((1, 2)))
+    number = LinearNumber(scale=256.0, linear=Linear(1.0, (Slope(0, 300, -4, 0, 16),)))
+    return Model.of(_number().clauses, output=number, booleanizer=booleanizer)
+
+
 def _report(model: Model) -> Report:
     return Report("t", "", model, X, np.arange(len(X)) / 2 if model.is_number else Y)
 
 
 STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes)), "number": _number}
-STRANGE["images"] = _patch
+STRANGE |= {"images": _patch, "linear number": _line}
 # Consumers that take a patch. Whoever learns it comes here.
 TAKE_PATCHES = {"predict", "class_sums", "clause_outputs", "simplify", "predict_proba", "rules", "describe"}
 TAKE_PATCHES |= {
@@ -126,6 +134,8 @@ ABOVE = {
 NUMBERS = {*BELOW, "rules", "describe", "importances", "explain", "save", "sizes", "estimate", "shorten",
            "choose", "measure", "micropython", "verilog", "page", "web", "figures", "prune",
            *(layout for layout in export.LAYOUTS if layout != "sliced")}  # fmt: skip
+# And who takes one with a linear part.
+LINES = (NUMBERS - {"measure", "micropython", *export.LAYOUTS}) | {"straight"}
 
 
 def supporting():
@@ -146,13 +156,13 @@ def test_every_consumer_is_in_the_list():
     assert not missing
 
 
-def refuses_number(name, use, folder, is_taken):
+def refuses_number(name, use, folder, strange, is_taken):
     """A number is taken, or refused like what nobody knows. The message may name other layouts."""
     if is_taken:
-        assert use(_number(), folder) is not False
+        assert use(STRANGE[strange](), folder) is not False
         return
-    with pytest.raises(NotSupported, match=rf"^{name}.* does not take .* 'number'\."):
-        use(_number(), folder)
+    with pytest.raises(NotSupported, match=rf"^{name}.* does not take .* '{strange}'\."):
+        use(STRANGE[strange](), folder)
     assert list(folder.iterdir()) == []
 
 
@@ -163,10 +173,11 @@ def test_every_consumer_refuses_by_name(consumer, strange, tmp_path, monkeypatch
     if strange == "images" and consumer in TAKE_PATCHES:
         use(STRANGE[strange](), tmp_path)
         return
-    if strange == "number" and consumer == "descend":
-        pytest.skip("the rows of this test have classes")
-    if strange == "number":
-        refuses_number(name, use, tmp_path, is_taken=consumer in NUMBERS)
+    if strange in ("number", "linear number"):
+        if consumer == "descend":
+            pytest.skip("the rows of this test have classes")
+        takers = NUMBERS if strange == "number" else LINES
+        refuses_number(name, use, tmp_path, strange, is_taken=consumer in takers)
         return
     if consumer in ABOVE:  # as if prediction and simplification had learned it: nobody may rely on them
         for module in (engine, simplify):

@@ -17,6 +17,7 @@ MOST_LINES, MOST_BODY, MOST_ARGUMENTS = 800, 60, 10
 # labels, people, held-out rows, and how to measure and to teach.
 MANY_ARGUMENTS = {
     *("ethereal/model/model.py:__init__", "ethereal/train/classifier.py:__init__"),
+    "ethereal/train/regressor.py:__init__",
     *("ethereal/tuning/pruning.py:prune", "ethereal/tuning/frontiers.py:frontier"),
 }
 

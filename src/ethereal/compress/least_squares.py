@@ -122,8 +122,8 @@ def fit_line(X: NDArray[Any], targets: NDArray[np.float64], features: Sequence[i
     scales = np.exp2(np.rint(np.log2(np.sqrt(((steps - centre) ** 2).mean(axis=0) + 1e-9))))
     signs = np.array([(directions or {}).get(slope.feature, 0) for slope in slopes], np.int8)
     given, aim = np.ascontiguousarray((steps - centre) / scales), (targets - mean) / spread
-    found = _ridge(given, aim, np.ascontiguousarray(share), signs, _LINE_STRENGTHS)
-    per_step = found * spread / scales
+    shares = _ridge(given, aim, np.ascontiguousarray(share), signs, _LINE_STRENGTHS)
+    per_step = shares * spread / scales
     most = float(np.abs(per_step) @ [slope.high - slope.low for slope in slopes])
     step = Number.scale_of(max(most / (MOST_FINE // 4), spread * _LEAST_STEP))
     whole = np.rint(per_step / step).astype(np.int64).tolist()

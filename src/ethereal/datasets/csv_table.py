@@ -181,7 +181,7 @@ class CsvTable(Table):
                     if labels is not None:
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
                         if label is not None and self._decimal == "," and _is_numeric(self._inferred[label]):
-                            labels = np.array([_with_a_point(text) for text in labels], dtype=object)
+                            labels = np.array([_with_point(text) for text in labels], dtype=object)
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
             self._check_quotes(first)
@@ -436,6 +436,14 @@ def unnamed(index: int) -> str:
     return f"column {index + 1}"
 
 
+def _with_point(cell: str | None) -> str | None:
+    """Return a number with a decimal comma as one with a point, and other cells as they are."""
+    if cell is None or "," not in cell:
+        return cell
+    point = cell.replace(",", ".", 1)
+    return point if is_number(point) else cell
+
+
 def _is_like_number(cell: str) -> bool:
     """Whether a cell is meant as a number, in any digits, with a decimal comma or with signs for thousands.
 
@@ -454,13 +462,3 @@ def _is_numeric(kind: Any) -> bool:
 
     kinds = types.is_integer, types.is_floating, types.is_boolean, types.is_null
     return any(is_kind(kind) for is_kind in kinds)
-
-
-def _with_a_point(label: str | None) -> str | None:
-    """Return a label with a decimal comma as other programs read it.
-
-    >>> _with_a_point("24,8"), _with_a_point("red, large")
-    ('24.8', 'red, large')
-    """
-    pointed = "" if label is None else label.replace(",", ".", 1)
-    return pointed if is_number(pointed) else label

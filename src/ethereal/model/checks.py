@@ -58,8 +58,10 @@ def output(classes: ArrayLike | None, number: Number | None) -> Classes | Number
     return number
 
 
-def line(linear: Linear, fitted: Fitted | None, front_end: FrontEnd | None) -> None:
+def line(linear: Linear | None, fitted: Fitted | None, front_end: FrontEnd | None) -> None:
     """Refuse a linear part of features that the model does not read as numbers."""
+    if linear is None:
+        return
     if fitted is None or front_end is not None:
         raise ValueError("A linear part needs features that are numbers, and neither Booleans nor windows.")
     of, last = fitted.feature_map, linear.slopes[-1].feature

@@ -50,7 +50,8 @@ class Slope(NamedTuple):
         """
         values = to_float32(column).astype(np.float64) * 2.0**-self.exponent
         known = np.where(np.isnan(values), self.low, values)
-        return np.trunc(np.clip(known, self.low, self.high)).astype(np.int64) - self.low
+        steps: NDArray[np.int64] = np.trunc(np.clip(known, self.low, self.high)).astype(np.int64)
+        return steps - self.low
 
 
 @dataclass(frozen=True)

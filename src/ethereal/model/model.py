@@ -254,11 +254,7 @@ class Model:
 
     @property
     def is_constant(self) -> bool:
-        """Whether every row gets the same answer, because nothing votes.
-
-        >>> Model([], [0], np.zeros((0, 1), int), n_booleans=1, output=Number(1.0)).is_constant
-        True
-        """
+        """Whether every row gets the same answer, because nothing votes."""
         return self.n_clauses == 0 and self.output.kind not in ("normal", "linear number")
 
     @property
@@ -352,9 +348,8 @@ class Model:
         """Return the model with other names of the raw features.
 
         >>> model = Model([0], [0, 1], [[1]], n_booleans=1, classes=["x"])
-        >>> print(model.with_feature_names(["height"]).describe())
-        class 'x': 1 clause, 1 include
-          +1 IF height
+        >>> model.with_feature_names(["height"]).boolean_names
+        ('height',)
         """
         names = None if feature_names is None else checks.names(feature_names)
         fitted = None if self.fitted is None else self.fitted._replace(names=None)
@@ -738,8 +733,7 @@ class Model:
     def _check_sizes(self) -> None:
         if isinstance(self.output, Number):
             checks.votes_of_number(self.clauses, self.output, bool(self.early))
-            if (line := self.output.line) is not None:
-                checks.line(line, self.fitted, self.front_end)
+            checks.line(self.output.line, self.fitted, self.front_end)
         else:
             self.clauses._check_shape(len(self.output.labels))
         n_booleans = self.clauses.n_row_booleans

@@ -105,7 +105,7 @@ def numbers_table(run: Run) -> Table:
         ("R2", *(f"{one.accuracy:.3f}" for one, _ in each)),
         ("mean error", *(_error_text(one, number) for one, _ in each)),
     ]
-    intervals = [one.errors and one.errors.interval for one, _ in each]
+    intervals = [None if one.errors is None else one.errors.interval for one, _ in each]
     if any(intervals):
         ends = ("" if both is None else f"{both[0]:.3g}, {both[1]:.3g}" for both in intervals)
         rows.append(("  between", *ends))

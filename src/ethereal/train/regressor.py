@@ -40,6 +40,7 @@ _LEAST_ROWS = 5
 _FOLDS, _FEW_ROWS = 5, 1000  # up to so many rows each is held out once, else a fold is
 _EPOCHS, _S = 25, 5.0
 _MOST_SLOPES = 1000  # of a linear part
+_CLEAR_ERRORS = 2  # standard errors by which held-out rows must gain from it
 _LARGEST = 2.0**120  # of a label. Models answer in float32.
 _FINEST = 1e3  # steps of float32 that the labels' spread must have
 
@@ -170,12 +171,14 @@ class EtherealRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         directions = self._directions(described.feature_map)
         signs = literal_signs(described, directions)
         rows = _Rows(booleans, labels, weights, self._columns(array, described.feature_map))
-        errors = {
-            wanted: self._errors(rows, signs, directions, seed, wanted) for wanted in {False, self.linear}
-        }
-        wanted = min(errors, key=lambda one: (float((errors[one] ** 2).mean()), one))
-        learned = self._learned(rows, signs, directions, seed, wanted)
-        half_width = conformal(errors[wanted]) if len(errors[wanted]) else float(np.ptp(labels))
+        errors, linear = self._errors(rows, signs, directions, seed, False), False
+        if self.linear:
+            others = self._errors(rows, signs, directions, seed, True)
+            gain = errors**2 - others**2
+            if len(gain) and gain.mean() > _CLEAR_ERRORS * gain.std() / np.sqrt(len(gain)):
+                errors, linear = others, True
+        learned = self._learned(rows, signs, directions, seed, linear)
+        half_width = conformal(errors) if len(errors) else float(np.ptp(labels))
         self.model_ = learned.votes.of(described, learned.clauses, learned.line)
         self.model_ = self.model_.with_number(half_width=half_width)
         return self

@@ -125,9 +125,9 @@ class Ground:
     def grow(self, codes: Codes, y: NDArray[Any], shape: Shape, seed: int) -> Grown:
         """Grow trees that answer the labels."""
         some, shape = evenly(len(y), _MOST_ROWS), shape.for_columns(codes.shape[1])
-        if self.model.is_number:
+        if isinstance(self.model.output, Number):
             wanted, offset, spread = standardised(y[some])
-            answers = {"output": replace(self.model.output, offset=offset)}  # type: ignore[type-var]
+            answers = {"output": replace(self.model.output, offset=offset)}
             return Grown(self, answers, boosted(codes[some], wanted, shape, seed), spread)
         classes = np.unique(y)
         wanted = (y[some, None] == classes).astype(np.float64)

@@ -179,6 +179,11 @@ def labelled(X: ArrayLike, y: ArrayLike, groups: ArrayLike | None) -> tuple[Arra
     rows, labels = matrix(X), np.asarray(y)
     if labels.shape != (len(rows),):
         raise ValueError(f"y has shape {labels.shape}. It must have one label for each of {len(rows)} rows.")
+    if labels.dtype.kind == "f" and (odd := labels != np.rint(labels)).any():
+        raise ValueError(
+            f"y holds numbers such as {labels[odd][0]:g}, and a search knows classes only. Take ethereal.run "
+            "with bounds, or EtherealRegressor and prune."
+        )
     groups = None if groups is None else np.asarray(groups)
     if groups is not None and groups.shape != labels.shape:
         raise ValueError(f"groups has shape {groups.shape}. Give one group for each of {len(rows)} rows.")

@@ -423,7 +423,7 @@ def make_cells(slots: Slots, most_bytes: int) -> Cells | None:
 
     There is none for a number, which has more answers than a few bits hold.
     """
-    if slots.model.output.kind == "number":
+    if slots.model.is_number:
         return None
     n_states = [slot.n_states for slot in slots.slots]
     n_cells = math.prod(n_states)
