@@ -57,7 +57,7 @@ def estimate(model: Model) -> Footprint:
     Literals are tested in turn until one is false. Each is true as often as its Boolean was in the training
     rows, or in half of them if the model does not know. Every Boolean in use is made once. The code that
     reads the tables, some hundred bytes and the same for all models, is left out. A model of windows pays for
-    the kernels that its clauses use. A model with a patch takes what `priced` says of its tables, with all code.
+    the kernels that its clauses use. A model with a patch takes what `priced` says of its tables.
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
