@@ -93,12 +93,12 @@ def test_a_project_checks_itself_with_golden_windows(tmp_path):
 @pytest.mark.parametrize("layout", ["patches", "patch_code"])
 def test_a_core_gives_the_answers_of_the_host_within_a_bound(layout):
     model, windows = model_of("blocks", n_clauses=4)
-    found = measure(model, windows[:8], layout=layout)
-    assert found.agreement == 1
+    taken = measure(model, windows[:8], layout=layout)
+    assert taken.agreement == 1
     bound = worst_case(model, layout)
     assert (
         bound.instructions is None
-        or found.instructions_max <= bound.instructions <= 1.5 * found.instructions_max
+        or taken.instructions_max <= bound.instructions <= 1.5 * taken.instructions_max
     )
     assert bound.calls.get("push", bound.instructions) is not None or bound.why_not
 

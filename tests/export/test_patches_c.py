@@ -60,8 +60,11 @@ def test_cores_give_the_answers_of_the_host(layout, target):
 
 
 def test_the_chooser_takes_code_where_there_is_flash_for_it():
-    model, _ = random_patch_model(4, widest=30)
-    assert {export.choose(model, flash=flash).layout for flash in (100_000, 900)} == {"patch_code", "patches"}
+    model, _ = random_patch_model(4, widest=30, n_clauses=100)
+    assert [export.choose(model, flash=flash).layout for flash in (100_000, 2200)] == [
+        "patch_code",
+        "patches",
+    ]
 
 
 def test_what_the_layout_cannot_hold_is_refused_by_name():
