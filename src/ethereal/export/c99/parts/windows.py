@@ -44,8 +44,8 @@ class Windows(Part):
 
     @property
     def row_variable(self) -> str:  # type: ignore[override]
-        """Where the features are that clauses read: those of a window, or of a frame."""
-        return "et_window_row" if self.front_end.frames is None else "et_frame_row"
+        """Where the features are that clauses read. Those of frames change, and are bits then."""
+        return "et_window_row" if self.front_end.frames is None else ""
 
     @classmethod
     def of(cls, draft: Draft) -> Windows | None:
