@@ -1,6 +1,7 @@
 """The C of models that read frames of raw windows: answers, features and streams are those of the host."""
 
 import itertools
+import shutil
 import subprocess
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 import kept_builds
 from ethereal import EtherealClassifier, export
 from ethereal.device import measure
+from ethereal.device.proof import Source, prove
 from ethereal.device.worst import worst_case
 from ethereal.features.window_features import WindowFeatures
 from ethereal.model.needs import NotSupported
@@ -106,3 +108,13 @@ def test_integer_input_is_refused_as_for_other_windows():
         export.choose(model_of("blocks")[0], input="uint8")
     with pytest.raises(NotSupported, match="layout fast does not take a front end 'frames'"):
         export.choose(model_of("blocks")[0], "fast")
+
+
+@pytest.mark.skipif(shutil.which("frama-c") is None, reason="frama-c is not installed")
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["some samples left over", "sound"])
+def test_windows_and_streams_are_proven(name):
+    model, _ = model_of(name, n_clauses=4)
+    program = export.choose(model, "patches", majority=3)
+    for analysis in prove(Source.of(program), functions=["window", "push"], seconds=200):
+        assert analysis.is_proven, analysis
