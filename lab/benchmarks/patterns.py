@@ -1,8 +1,9 @@
 """Machines with a patch beside flat ones: accuracy, literals and speed (lab/notes/patterns.md).
 
 python lab/benchmarks/patterns.py images DATA/mnist.npz --threshold 75 --seeds 1 --test
-python lab/benchmarks/patterns.py windows RAW/fsdd.npz --seeds 3 --flash 8000   # each speaker left out in turn
-python lab/benchmarks/patterns.py windows RAW/har.npz --seeds 2 --test          # the test people
+python lab/benchmarks/patterns.py windows RAW/fsdd.npz --choose                # two speakers left out in turn
+python lab/benchmarks/patterns.py windows RAW/fsdd.npz --seeds 3 --flash 8000  # each speaker in turn
+python lab/benchmarks/patterns.py windows RAW/har.npz --seeds 2 --test         # the test people
 python lab/benchmarks/patterns.py speed DATA/mnist.npz --threshold 75
 
 Settings are chosen on held-out training rows, which `images` shows without --test. Test rows only judge.
@@ -11,6 +12,7 @@ Settings are chosen on held-out training rows, which `images` shows without --te
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from pathlib import Path
@@ -81,6 +83,7 @@ def images(args: argparse.Namespace) -> None:
 # Settings of a patch over frames, chosen by people and speakers left out of training (lab/notes/patterns.md).
 _PATCH = {"patch": (8,), "n_clauses": 200, "T": 15, "s": 3.0, "epochs": 15}
 _SMALL = {**_PATCH, "n_clauses": 30, "T": 8, "s": 2.0, "literal_budget": 5, "booleanizer": 2}
+PATCHES = ("patch", "small patch", "small patch, 3 bins")
 
 
 def window_machines(data: Any) -> dict[str, dict[str, Any]]:
@@ -96,6 +99,7 @@ def window_machines(data: Any) -> dict[str, dict[str, Any]]:
         "flat": {"front_end": whole},
         "patch": {"front_end": frames, **_PATCH},
         "small patch": {"front_end": frames, **_SMALL},
+        "small patch, 3 bins": {"front_end": frames, **_SMALL, "booleanizer": 3},
     }
 
 
@@ -103,7 +107,9 @@ def windows(args: argparse.Namespace) -> None:
     """Print the accuracy on people left out, of machines with and without a patch over frames."""
     data = np.load(args.data)
     X, y, group, test = data["X"], data["y"], data["group"], data["test"].astype(bool)
-    parts = [test] if args.test else [group == who for who in np.unique(group)]
+    people = np.unique(group)
+    together = itertools.combinations(people, 2) if args.choose else ((who,) for who in people)
+    parts = [test] if args.test else [np.isin(group, some) for some in together]
     machines = window_machines(data)
     for name in args.machines or machines:
         every: list[list[float]] = []
@@ -157,11 +163,12 @@ def main() -> None:
     parser.add_argument("what", choices=("images", "windows", "speed"))
     parser.add_argument("data", type=Path)
     parser.add_argument("--threshold", type=float, default=75)
-    parser.add_argument("--machines", nargs="*", choices=(*MACHINES, "patch", "small patch"))
+    parser.add_argument("--machines", nargs="*", choices=(*MACHINES, *PATCHES))
     parser.add_argument("--epochs", type=int, default=25)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--rows", type=int, default=0, help="that are learned from, 0 for all")
     parser.add_argument("--test", action="store_true")
+    parser.add_argument("--choose", action="store_true", help="leave out two people or speakers at a time")
     parser.add_argument("--flash", type=int, default=0, help="bytes that windows are pruned to")
     parser.add_argument("--every", type=int, default=1, help="learn from one window in so many")
     parser.add_argument("--save", default="")

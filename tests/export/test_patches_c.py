@@ -60,9 +60,9 @@ def test_cores_give_the_answers_of_the_host(layout, target):
 
 
 def test_the_chooser_takes_code_where_there_is_flash_for_it():
-    model, _ = random_patch_model(4, widest=30, n_clauses=60)
+    model, _ = random_patch_model(4, widest=30, n_clauses=200)
     assert export.choose(model, flash=100_000).layout == "patch_code"
-    assert export.choose(model, flash=1800).layout == "patches"
+    assert export.choose(model, flash=3500).layout == "patches"
 
 
 def test_what_the_layout_cannot_hold_is_refused_by_name():

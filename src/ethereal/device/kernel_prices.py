@@ -23,6 +23,7 @@ from ethereal.export.c99.ctext import Tables, filled, read
 from ethereal.export.c99.parts.windows import HEADER, functions, ram_of, write_tables, write_waves
 from ethereal.export.options import ExportOptions
 from ethereal.features.front_end import MAGNITUDE, MEAN, FrontEnd, Group, header
+from ethereal.model.needs import NotSupported
 
 _WINDOWS = 3  # that are executed, each louder than the one before
 _TABLE_ENTRY = 8  # bytes of the list of tables that the check at start-up reads
@@ -84,10 +85,19 @@ def front_end_cost(front_end: FrontEnd, target: str = "cortex-m7") -> FrontEndCo
 
 def _sizes(front_end: FrontEnd, target: str) -> tuple[int, int]:
     """Return the flash and the RAM of a front end."""
+    _refuse_frames(front_end)
     elf = _compiled(_text(front_end), find_core(target).name)
     tables = 1 + (front_end.wave_size > 0) + len(front_end.band_ends)
     flash = elf.code_bytes + elf.table_bytes + front_end.plan.size + _TABLE_ENTRY * tables
     return flash, ram_of(front_end)
+
+
+def _refuse_frames(front_end: FrontEnd) -> None:
+    """Refuse frames, whose features are bits as soon as they are known."""
+    if front_end.frames is not None:
+        raise NotSupported(
+            "prices of kernels are those of whole windows, and this front end has frames. Measure the model."
+        )
 
 
 def group_costs(front_end: FrontEnd, target: str = "cortex-m7") -> dict[Group, FrontEndCost]:
@@ -131,6 +141,7 @@ def features_program(front_end: FrontEnd, windows: ArrayLike) -> CProgram:
 
     Its answer is the first feature, as 16 bits without a sign.
     """
+    _refuse_frames(front_end)
     out, counts = Tables(), front_end.counts(windows)
     write_tables(out, front_end)
     files = {"model.c": _filled(front_end, out.render(), len(front_end.names)), HEADER: header()}
@@ -147,6 +158,7 @@ def _compiled(text: str, target: str) -> Elf:
 
 def kernel_prices(front_end: FrontEnd, target: str = "cortex-m7") -> KernelPrices:
     """Return the prices of all steps that a front end and its parts may have, counted on made-up windows."""
+    _refuse_frames(front_end)
     return _priced(replace(front_end, scale=None, units=None), find_core(target).name)
 
 

@@ -85,9 +85,9 @@ def _alone(program: Program, function: str, rows: NDArray[Any], expected: NDArra
             assumed[f"{program.name}_{function}" if function else alone.function] = lists
     row = "".join(part.row_variable for part in parts)
     names = tuple(f"{program.name}_{function}" for function in streams)
-    few = (
-        () if program.model.output.kind == "normal" else stand_ins(program.slots)
-    )  # where any value may differ
+    front_end = program.model.front_end
+    is_any = program.model.output.kind == "normal" or (front_end is not None and front_end.frames is not None)
+    few = () if is_any else stand_ins(program.slots)  # none where any value may differ
     return replace(alone, stand_ins=few, row=row, streams=names, assumed=assumed)
 
 

@@ -366,7 +366,8 @@ class FrontEnd:
 
         They are windows x features, or windows x frames x features.
         """
-        counts, shape = self.counts(windows), (len(windows), len(self.names))  # type: ignore[arg-type]
+        counts = self.counts(windows)
+        shape: tuple[int, ...] = (len(counts), len(self.names))
         if self.frames is not None:
             counts, shape = counts[:, self.skipped :], (len(counts), self.n_frames, len(self.names))
             if not self.is_sound:  # every frame is a window of its own

@@ -34,7 +34,7 @@
 #define ET_COV 11      /* products of the deviations of two axes, squashed with their sign: 1 */
 #define ET_MEL 12      /* mel bands over frames: 161 */
 #define ET_CORR 13     /* logarithm of the correlation of two axes, with its sign: 1 */
-#define ET_SOUND 14    /* mel bands of every frame, less the mean of the frame and less that of the window: 33 each */
+#define ET_SOUND 14    /* mel bands of every frame, less means of the frame and of the window: 33 */
 
 #define ET_HAS(kernel) (ET_KERNELS >> (kernel)&1)
 #define ET_HAS_MEL (ET_HAS(ET_MEL) || ET_HAS(ET_SOUND))

@@ -58,14 +58,14 @@ def estimate(model: Model) -> Footprint:
     Literals are tested in turn until one is false. Each is true as often as its Boolean was in the training
     rows, or in half of them if the model does not know. Every Boolean in use is made once. The code that
     reads the tables, some hundred bytes and the same for all models, is left out. A model of windows pays for
-    the kernels that its clauses use. A model with a patch takes what `priced` says, code included.
+    the kernels that its clauses use. A model with a patch takes what `priced` says of its tables.
 
     >>> from ethereal import Model
     >>> estimate(Model([0, 3], [0, 2], [[1]], n_booleans=2, classes=["x"]))
     Footprint(bytes=2, instructions=35.0, ram=0, layout=None, clause_bytes=None, worst=None, cycles=None)
     """
     if model.patch is not None:
-        return next(iter(priced()(model)), Footprint(0, 0.0))
+        return next(iter(priced("patches")(model)), Footprint(0, 0.0))
     used = np.unique(model.clauses.boolean)
     stored = len(compact.payload(model).data)
     if model.booleanizer is not None:

@@ -24,6 +24,7 @@ N_GOLDEN = 4
 _USUAL_RATE = 50.0  # samples per second, where it is not known
 # Upper bounds of the code on a Cortex-M: what every front end has, each kernel, and what several share.
 _BASE, _FFT, _SQUASH, _MAGNITUDE = 460, 620, 160, 120
+_BASE_OF_FRAMES = -100  # because layouts of patches count what makes planes of floats
 _CODE = {"stats": 130, "std": 120, "mad": 90, "step": 90, "shape": 130, "parts": 130, "haar": 180,
          "bands": 260, "spectrum": 260, "cov": 200, "mel": 620, "corr": 420, "sound": 560}  # fmt: skip
 
@@ -43,8 +44,8 @@ class Windows(Part):
 
     @property
     def row_variable(self) -> str:  # type: ignore[override]
-        """Where the features are that clauses read: those of a window, or of a frame."""
-        return "et_window_row" if self.front_end.frames is None else "et_frame_row"
+        """Where the features are that clauses read. Those of frames change, and are bits then."""
+        return "et_window_row" if self.front_end.frames is None else ""
 
     @classmethod
     def of(cls, draft: Draft) -> Windows | None:
@@ -242,7 +243,8 @@ def code_bytes(front_end: FrontEnd) -> int:
     used = {kernel for kernel, _ in front_end.groups}
     has_magnitude = any(source.startswith("|") for _, source in front_end.groups)
     shared = _FFT * (front_end.wave_size > 0) + _SQUASH * (not used <= {"stats", "shape", "parts"})
-    return _BASE + shared + _MAGNITUDE * has_magnitude + sum(_CODE[kernel] for kernel in used)
+    base = _BASE if front_end.frames is None else _BASE_OF_FRAMES
+    return base + shared + _MAGNITUDE * has_magnitude + sum(_CODE[kernel] for kernel in used)
 
 
 def flash_bytes(front_end: FrontEnd) -> int:
