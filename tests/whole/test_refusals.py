@@ -70,7 +70,8 @@ STRANGE = {"or": _or, "value": lambda: PLAIN._with(output=Value(PLAIN.classes)),
 STRANGE["images"] = _patch
 # Consumers that take a patch. Whoever learns it comes here.
 TAKE_PATCHES = {"predict", "class_sums", "clause_outputs", "simplify", "predict_proba", "rules", "describe"}
-TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save", "prune", "descend", "choose", "estimate"}
+TAKE_PATCHES |= {"importances", "explain", "with_unknown", "save", "prune", "descend", "choose", "estimate",
+                 "statistics"}  # fmt: skip
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
     "predict": ("prediction", lambda m, to: m.predict(X)),
@@ -84,6 +85,7 @@ ABOVE = {
     "describe": ("rules", lambda m, to: m.describe()),
     "importances": ("feature importances", lambda m, to: m.feature_importances()),
     "explain": ("an explanation", lambda m, to: m.explain(X[0])),
+    "statistics": ("clause_statistics", lambda m, to: m.clause_statistics(X, Y)),
     "with_unknown": ("with_unknown", lambda m, to: m.with_unknown(1)),
     "with_seen": ("with_seen", lambda m, to: m.with_seen(X, Y)),
     "save": ("a model file", lambda m, to: m.save(to / "m.etm")),
