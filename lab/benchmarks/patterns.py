@@ -1,6 +1,7 @@
 """Machines with a patch beside flat ones: accuracy, literals and speed (lab/notes/patterns.md).
 
 python lab/benchmarks/patterns.py images DATA/mnist.npz --threshold 75 --seeds 1 --test
+python lab/benchmarks/patterns.py pruned DATA/mnist.npz --seeds 5 --test
 python lab/benchmarks/patterns.py windows RAW/fsdd.npz --choose                # two speakers left out in turn
 python lab/benchmarks/patterns.py windows RAW/fsdd.npz --seeds 3 --flash 8000  # each speaker in turn
 python lab/benchmarks/patterns.py windows RAW/har.npz --seeds 2 --test         # the test people
@@ -103,6 +104,35 @@ def window_machines(data: Any) -> dict[str, dict[str, Any]]:
     }
 
 
+BOUNDS: dict[str, dict[str, Any]] = {
+    "9 kB": {"flash": 9000},
+    "5.5 kB, 130,000 instructions": {"flash": 5500, "instructions": 130_000},
+}
+
+
+def pruned(args: argparse.Namespace) -> None:
+    """Print what machines have within bounds, pruned from plain votes with the refitted model as teacher."""
+    X, y, test = read(args.data)
+    rows = np.flatnonzero(~test)
+    order = np.random.default_rng(0).permutation(rows)
+    learn, judge = (rows, np.flatnonzero(test)) if args.test else (order[10_000:], order[:10_000])
+    for seed in range(args.first, args.first + args.seeds):
+        for name in args.machines or ["patch 10 x 10"]:
+            clf = EtherealClassifier(**MACHINES[name], epochs=args.epochs, random_state=seed,
+                                     booleanizer=Booleanizer(thresholds=[args.threshold]))  # fmt: skip
+            clf.fit(X[learn], y[learn])
+            for within, bounds in BOUNDS.items():
+                found = prune(clf.plain_model_, X[learn], y[learn], teacher=clf.model_, random_state=seed,
+                              **bounds)  # fmt: skip
+                model, takes = found.model, found.footprint
+                right = 100 * np.mean(model.predict(X[judge]) == y[judge])
+                print(f"{name}, seed {seed}, {within}: {right:.2f} %, {takes.bytes:,} bytes, "
+                      f"{takes.instructions:,.0f} instructions, {model.n_clauses} clauses, "
+                      f"{model.n_includes} literals", flush=True)  # fmt: skip
+                if args.save:
+                    model.save(f"{args.save}-{seed}-{bounds['flash']}.etm")
+
+
 def windows(args: argparse.Namespace) -> None:
     """Print the accuracy on people left out, of machines with and without a patch over frames."""
     data = np.load(args.data)
@@ -160,12 +190,13 @@ def speed(args: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("images", "windows", "speed"))
+    parser.add_argument("what", choices=("images", "pruned", "windows", "speed"))
     parser.add_argument("data", type=Path)
     parser.add_argument("--threshold", type=float, default=75)
     parser.add_argument("--machines", nargs="*", choices=(*MACHINES, *PATCHES))
     parser.add_argument("--epochs", type=int, default=25)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--first", type=int, default=0, help="seed of `pruned`")
     parser.add_argument("--rows", type=int, default=0, help="that are learned from, 0 for all")
     parser.add_argument("--test", action="store_true")
     parser.add_argument("--choose", action="store_true", help="leave out two people or speakers at a time")
@@ -173,7 +204,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, help="learn from one window in so many")
     parser.add_argument("--save", default="")
     args = parser.parse_args()
-    {"images": images, "windows": windows, "speed": speed}[args.what](args)
+    {"images": images, "pruned": pruned, "windows": windows, "speed": speed}[args.what](args)
 
 
 if __name__ == "__main__":

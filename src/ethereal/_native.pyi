@@ -67,9 +67,12 @@ class Trainer:
         only: tuple[int, int] | None = None,  # classes held, first and end
         random_start: bool = False,  # just below or just above the middle, else all just below
         patch: tuple[int, int, int, int, int, bool] | None = None,  # as in PatchEngine
+        # Weighted, shared, with negated literals, focused, and shares of clauses and literals that are dropped.
+        variant: tuple[bool, bool, bool, bool, float, float] | None = None,
     ) -> None: ...
     epochs_done: int
     states: NDArray[np.uint8]
+    votes: NDArray[np.int32]  # as they learn, classes x clauses, without rows where they do not
     @property
     def n_includes(self) -> int: ...
     def epoch(

@@ -88,6 +88,7 @@ TAKE_PATCHES |= {
     "descend",
     "choose",
     "estimate",
+    "statistics",
 }
 # Per consumer, what it must call itself. The first two are what the others build on.
 BELOW = {
@@ -102,6 +103,7 @@ ABOVE = {
     "describe": ("rules", lambda m, to: m.describe()),
     "importances": ("feature importances", lambda m, to: m.feature_importances()),
     "explain": ("an explanation", lambda m, to: m.explain(X[0])),
+    "statistics": ("clause_statistics", lambda m, to: m.clause_statistics(X, Y)),
     "with_unknown": ("with_unknown", lambda m, to: m.with_unknown(1)),
     "with_normal": ("with_normal", lambda m, to: m.with_normal(X, Y)),
     "save": ("a model file", lambda m, to: m.save(to / "m.etm")),

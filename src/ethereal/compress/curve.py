@@ -31,7 +31,7 @@ from ethereal.model.needs import AND_LINES, FRAMED, PATCHES, Supports
 # price only get rid of what is of no use: lab/notes/tuning.md.
 _FEW_ROWS, _MAX_ROWS = 20_000, 60_000
 _FEW_FEATURES, _MAX_ROWS_OF_FEW = 32, 30_000  # whose clauses more rows do not change
-_MAX_ROWS_OF_PATCHES = 15_000  # where a clause is tested at every position
+_MAX_ROWS_OF_PATCHES = 30_000  # where a clause is tested at every position
 _MANY_LITERALS, _LOW_PRICE = 15_000, 0.003
 _HELD_OUT = 0.25  # share of the rows for accuracies when no validation rows are given
 # Per teacher: the share of the model's own votes in the target, the share of the labels that is spread over

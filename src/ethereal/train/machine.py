@@ -59,7 +59,8 @@ class Machine:
     @classmethod
     def read(cls, text: str) -> Machine:
         """Return the machine of a text such as "weighted,negated_literals=no,drop_clauses=0.1"."""
-        known, given = {field.name: field.default for field in fields(cls)}, {}
+        known = {field.name: field.default for field in fields(cls)}
+        given: dict[str, Any] = {}
         for part in text.split(","):
             name, _, value = (piece.strip() for piece in part.partition("="))
             if name not in known:

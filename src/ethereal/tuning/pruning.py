@@ -6,6 +6,7 @@ import itertools
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from ethereal.base.checks import check_integer, check_number
@@ -44,7 +45,7 @@ class Pruning(Curve[Footprint]):
 
 def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None,
           max_loss: float | None = None, validation: tuple[ArrayLike, ArrayLike] | None = None,
-          measure: Measure | None = None, teacher: Teacher = "votes", like: Curve[Any] | None = None,
+          measure: Measure | None = None, teacher: Teacher | Model = "votes", like: Curve[Any] | None = None,
           groups: ArrayLike | None = None, random_state: int = 0, **bounds: Any) -> Pruning:  # fmt: skip
     """Remove clauses, literals and votes until the model fits.
 
@@ -81,7 +82,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         better if the device meets other people or places than the rows do. "labels" takes the labels alone,
         which is often better for large machines and worse for small ones. "unseen" takes the labels and the
         answers of a forest and boosted trees, each of which learned from four fifths of the rows and answers
-        the others.
+        the others. A model of the same features may teach, too, such as `model_` where `plain_model_` is
+        pruned.
     like
         Result of an earlier `prune` for a machine that was trained the same way on part of the rows. Its
         teacher, its kernels and its accuracies at equal price are taken, and nothing is held out here. So the
@@ -134,7 +136,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         max_loss = 0.0
     loss = None if max_loss is None else check_number("max_loss", max_loss, 0, 1)
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
-    check_teacher(teacher)
+    if not isinstance(teacher, Model):
+        check_teacher(teacher)
     if like is not None and validation is not None:
         raise ValueError("validation and like are both given. Give one of them.")
     rows = held_out = PruneRows.read(model, X, y, groups=groups)
@@ -142,8 +145,9 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         held_out = PruneRows.read(model, *validation, "validation[0]", "validation[1]")
     elif like is None:
         rows, held_out = rows.split(seed)
-    if (teacher if like is None else like.teacher) == "unseen":
-        rows = _unseen(model, rows, seed)
+    rows, teacher = _taught(
+        model, rows, teacher if like is None or like.teacher == "unseen" else like.teacher, seed
+    )
     if measure is None:
         is_board = budget.on_size and not budget.is_gates
         measure = on_device(held_out.raw, budget.target, **budget.keywords) if is_board else cost
@@ -174,13 +178,23 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     return Pruning(points, its_curve.scale, its_curve.teacher, *taken, fronts[which])
 
 
-def _unseen(model: Model, rows: PruneRows, seed: int) -> PruneRows:
-    """Return the rows with answers of learners that did not see them. These know classes only."""
+def _taught(model: Model, rows: PruneRows, teacher: Teacher | Model, seed: int) -> tuple[PruneRows, Teacher]:
+    """Return the rows with the answers that others give them, where these teach. They know classes only."""
+    if isinstance(teacher, str) and teacher != "unseen":
+        return rows, teacher
     if model.is_number:
+        name = "'unseen'" if isinstance(teacher, str) else "a model"
         raise NotSupported(
-            "teacher is 'unseen', which knows classes, but the answer of the model is a number. Take 'votes'."
+            f"teacher is {name}, which knows classes, but the answer of the model is a number. Take 'votes'."
         )
-    return with_unseen(model, rows, seed)
+    if isinstance(teacher, str):
+        return with_unseen(model, rows, seed), teacher
+    if not np.array_equal(teacher.classes, model.classes):
+        raise ValueError(
+            f"teacher knows the classes {teacher.classes.tolist()}, but the model {model.classes.tolist()}. "
+            "Give a model that was trained on the same labels."
+        )
+    return replace(rows, unseen=teacher.predict_proba(rows.raw)), "unseen"
 
 
 def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import numpy as np
@@ -30,9 +31,30 @@ def plan(slots: Slots, rows: Callable[[], NDArray[np.bool_]], max_bytes: int | N
     return Plan(arranged.write, None, Costs(arranged.instructions(), stack))
 
 
-def bytes_of(largest: int) -> int:
+def _bytes_of(largest: int) -> int:
     """Return the bytes of numbers up to `largest`."""
     return max(1, (largest.bit_length() + 7) // 8)
+
+
+def _votes(weights: NDArray[np.int32]) -> tuple[list[list[bytes]], int, int]:
+    """Return the votes of each clause as bytes, how many of these follow a class, and what 0 stands for.
+
+    Where it is shorter, a vote shares a byte with its class, and a large one is several votes.
+    """
+    clauses, classes = np.nonzero(weights)
+    numbers = weights[clauses, classes]
+    n_bytes = 1 if np.abs(numbers).max(initial=0) < 128 else 2
+    is_packed = weights.shape[1] <= 16 and np.ceil(np.abs(numbers) / 7).sum() <= (1 + n_bytes) * len(numbers)
+    least = 8 if is_packed else 1 << (8 * n_bytes - 1)
+    votes: list[list[bytes]] = [[] for _ in range(len(weights))]
+    for j, c, vote in zip(clauses.tolist(), classes.tolist(), numbers.tolist(), strict=True):
+        if not is_packed:
+            votes[j].append(bytes([c]) + (vote + least).to_bytes(n_bytes, "little"))
+        while is_packed and vote:
+            part = max(-7, min(7, vote))
+            votes[j].append(bytes([c << 4 | part + least]))
+            vote -= part
+    return votes, 0 if is_packed else n_bytes, least
 
 
 class Arranged:
@@ -111,52 +133,43 @@ class Arranged:
 
     def _write_clauses(self, out: Tables) -> None:
         """Write each clause as bytes: counts, a mark, the ends of its positions, literals, and votes."""
-        weights = self.slots.model.weights
+        votes, vote_bytes, least = _votes(self.slots.model.weights)
         everywhere = (0, 0, self.rows, self.columns)
         are_placed = any(where != everywhere for where in self.where)
-        n_votes = (weights != 0).sum(axis=1)
-        most_votes, largest = int(n_votes.max(initial=0)), int(np.abs(weights).max(initial=0))
-        cell_bytes, place_bytes = bytes_of(len(self.used) - 1), bytes_of(max(self.rows, self.columns))
+        n_votes = [len(one) for one in votes]
+        sizes = {
+            "CELL": _bytes_of(len(self.used) - 1),
+            "PLACE": _bytes_of(max(self.rows, self.columns)),
+            "COUNT": 0 if max(n_votes, default=0) < 16 else _bytes_of(max(n_votes)),
+            "VOTE": vote_bytes,
+            "MARK": int(are_placed or set(n_votes) != {1}),
+        }
         is_short = max((max(count) for count in self.counts), default=0) < 16
-        is_packed = weights.shape[1] <= 16 and largest <= 7  # a class and its vote in a byte
-        vote_bytes = 0 if is_packed else 1 if largest < 128 else 2
-        least = 8 if is_packed else 1 << (8 * vote_bytes - 1)
-        count_bytes = 0 if most_votes < 16 else bytes_of(most_votes)
-        mark_bytes = int(are_placed or bool((n_votes != 1).any()))
-        for name, value in (("SHORT", is_short), ("MARK_BYTES", mark_bytes), ("PLACES", are_placed)):
-            out.define(f"ET_{name}", f"{int(value)}u")
-        for name, value in (
-            ("CELL", cell_bytes),
-            ("PLACE", place_bytes),
-            ("COUNT", count_bytes),
-            ("VOTE", vote_bytes),
-        ):
-            out.define(f"ET_{name}_BYTES", f"{value}u")
+        out.define("ET_SHORT", f"{int(is_short)}u")
+        out.define("ET_PLACES", f"{int(are_placed)}u")
+        for name, size in sizes.items():
+            out.define(f"ET_{name}_BYTES", f"{size}u")
         out.define("ET_LEAST_VOTE", least)
         data = bytearray()
-        for literals, counts, where, votes in zip(
-            self.literals, self.counts, self.where, weights, strict=True
+
+        def add(number: int, n_bytes: int) -> None:
+            data.extend(number.to_bytes(n_bytes, "little"))
+
+        for literals, counts, where, its_votes in zip(
+            self.literals, self.counts, self.where, votes, strict=True
         ):
-            of = np.flatnonzero(votes).tolist()
             data += bytes([counts[0] | counts[1] << 4] if is_short else counts)
-            ends = [end for end, usual in zip(where, everywhere, strict=True) if end != usual]
-            mark = sum(
-                (end != usual) << i for i, (end, usual) in enumerate(zip(where, everywhere, strict=True))
-            )
-            if mark_bytes:
-                data.append(mark | (0 if count_bytes else len(of)) << 4)
-            if count_bytes:
-                data += len(of).to_bytes(count_bytes, "little")
-            for number, n_bytes in [
-                *((end, place_bytes) for end in ends),
-                *((i, cell_bytes) for i in literals),
-            ]:
-                data += number.to_bytes(n_bytes, "little")
-            for c in of:
-                vote = int(votes[c]) + least
-                data += (
-                    bytes([c << 4 | vote]) if is_packed else bytes([c]) + vote.to_bytes(vote_bytes, "little")
-                )
+            is_end = [end != usual for end, usual in zip(where, everywhere, strict=True)]
+            told = 0 if sizes["COUNT"] else len(its_votes) << 4
+            if sizes["MARK"]:
+                data.append(sum(end << i for i, end in enumerate(is_end)) | told)
+            if sizes["COUNT"]:
+                add(len(its_votes), sizes["COUNT"])
+            for end in itertools.compress(where, is_end):
+                add(end, sizes["PLACE"])
+            for literal in literals:
+                add(literal, sizes["CELL"])
+            data += b"".join(its_votes)
         out.array("uint8_t", "et_clauses", data, "one after the other, see ethereal_patches.h")
 
     def write_planes(self, out: Tables) -> None:
