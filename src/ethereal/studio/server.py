@@ -157,12 +157,11 @@ def application(studio: Studio) -> ASGIApp:
         Route("/runs/{name}/live.html", _live_page(studio)),
         Route("/runs/{name}/{part}.zip", _zip(studio)),
     ]
-    threading.Thread(target=_import, daemon=True).start()
     return _Guard(Starlette(routes=routes), studio)
 
 
 def _import() -> None:
-    """Import what reads tables and finished runs, so that the first of them is answered as quickly."""
+    """Import what reads tables and runs while the browser shows the page, so that the first is as quick."""
     import pyarrow.compute
     import pyarrow.csv
 
@@ -265,6 +264,7 @@ async def _asked(request: Request) -> dict[str, Any]:
 
 def _page(studio: Studio) -> Handler:
     async def handler(request: Request) -> Response:
+        threading.Thread(target=_import, daemon=True).start()
         folder, nonce = files("ethereal.studio") / "page", secrets.token_urlsafe(16)
         page = (folder / "studio.html").read_text("utf-8").replace("@nonce@", nonce)
         style = read("page/page.css") + (folder / "studio.css").read_text("utf-8")
