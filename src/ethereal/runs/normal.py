@@ -23,7 +23,7 @@ from ethereal.datasets.unlabelled import read_unlabelled
 from ethereal.model import Model
 from ethereal.normal import separation
 from ethereal.runs.folder import RunFolder
-from ethereal.runs.options import NormalRows, cli_fields, command_words
+from ethereal.runs.options import NormalRows, cli_fields, command_words, from_here
 from ethereal.runs.table import Table
 from ethereal.tuning.budget import Budget
 
@@ -78,18 +78,18 @@ class NormalSettings:
 
     @property
     def command(self) -> str:
-        """The command that asks for this run."""
+        """The command that asks for this run, in the folder where the process is."""
+        return shlex.join(self.words(Path.cwd()))
+
+    def words(self, here: Path) -> list[str]:
+        """Return the words of the command as it is typed in a folder."""
         watch = self.watch
         if watch.abnormal is not None:
-            watch = replace(watch, abnormal=_from_here(watch.abnormal))
-        words = ["ethereal", "run", _from_here(self.data), *command_words(self.table), *command_words(watch)]
-        words += [] if self.target == Budget.target else ["--target", self.target]
-        return shlex.join([*words, *(["--seed", str(self.seed)] if self.seed else [])])
-
-
-def _from_here(name: str) -> str:
-    path, here = Path(name), Path.cwd()
-    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
+            watch = replace(watch, abnormal=from_here(watch.abnormal, here))
+        options = [*command_words(self.table), *command_words(watch)]
+        options += [] if self.target == Budget.target else ["--target", self.target]
+        options += ["--seed", str(self.seed)] if self.seed else []
+        return ["ethereal", "run", from_here(self.data, here), *options]
 
 
 @dataclass(frozen=True)

@@ -107,12 +107,14 @@ class Settings:
 
     @property
     def command(self) -> str:
-        """The command that asks for this run."""
+        """The command that asks for this run, in the folder where the process is."""
+        return shlex.join(self.words(Path.cwd()))
+
+    def words(self, here: Path) -> list[str]:
+        """Return the words of the command as it is typed in a folder."""
         kinds = [getattr(self, each.name) for each in fields(self)[1:]]
         options = (word for kind in kinds for word in command_words(kind))
-        path, here = Path(self.data), Path.cwd()
-        data = path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path
-        return shlex.join(["ethereal", "run", str(data), *options])
+        return ["ethereal", "run", from_here(self.data, here), *options]
 
     def checked(self) -> Settings:
         """Return the settings with a core for the target and few clauses for a quick run.
@@ -140,6 +142,16 @@ class Settings:
             epochs = min(training.epochs or QUICK_EPOCHS, QUICK_EPOCHS)
             training = replace(training, clauses=clauses, epochs=epochs)
         return replace(self, budget=budget, training=training)
+
+
+def from_here(name: str, here: Path) -> str:
+    """Return a path as it is typed in a folder: relative to it where it lies in it.
+
+    >>> from_here("/data/motors/a.csv", Path("/data")), from_here("digits", Path("/data"))
+    ('motors/a.csv', 'digits')
+    """
+    path = Path(name)
+    return (path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path).as_posix()
 
 
 def cli_fields(options: Any) -> dict[str, Any]:

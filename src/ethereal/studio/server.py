@@ -7,7 +7,6 @@ that leads here. Every request carries the token. There are no cookies.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shlex
 import threading
@@ -125,8 +124,7 @@ class Studio:
 
     def words(self, settings: Settings | NormalSettings) -> list[str]:
         """Return the command as it is typed in the project's folder."""
-        here = f"{self.project.folder.resolve()}{os.sep}"
-        return [word.removeprefix(here) for word in shlex.split(settings.command)]
+        return settings.words(self.project.folder.resolve())
 
 
 def application(studio: Studio) -> ASGIApp:
