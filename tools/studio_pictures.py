@@ -15,10 +15,11 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-SIZES = {"studio.png": (1280, 2050), "studio-phone.png": (390, 1500)}
+SIZES = {"studio.png": (1280, 2330), "studio-phone.png": (390, 1500)}
 
 
 def motors(path: Path) -> None:
@@ -74,6 +75,7 @@ def main() -> int:
                 page.wait_for_timeout(2000)
                 page.evaluate("document.getElementById('path').textContent = '~/motors'; scrollTo(0, 0)")
                 page.screenshot(path=DOCS / name)
+                Image.open(DOCS / name).quantize(128).save(DOCS / name, optimize=True)
         finally:
             browser.close()
             server.terminate()

@@ -32,6 +32,8 @@ class Served:
         assert self.process.stdout is not None
         address = next(match[0] for line in self.process.stdout if (match := re.search(r"http://\S+", line)))
         self.base, self.token = address.split("?token=")
+        with urllib.request.urlopen(address):  # the page, which begins to import
+            pass
 
     def ask(self, path: str, body: Any = None) -> Any:
         """Return the answer to a request."""

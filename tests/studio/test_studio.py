@@ -331,6 +331,18 @@ def test_numbers_are_seen_however_they_are_written(tmp_path):
     assert [c["different"] for c in columns[:2]] == [2, 1]
 
 
+def test_commands_begin_in_the_project_wherever_the_studio_was_started(tmp_path, monkeypatch):
+    (project := Project(tmp_path / "p")).folder.mkdir()
+    for name in ("a.csv", "b.csv"):
+        (project.folder / name).write_text("x,y\n1,2\n")
+    studio = Studio(project, 1)
+    for where in (tmp_path, project.folder, Path("/")):
+        monkeypatch.chdir(where)
+        asked = {"source": "a.csv", "normal": True, "abnormal": "b.csv"}
+        assert studio.words(studio.settings(asked))[2:] == ["a.csv", "--normal", "--abnormal", "b.csv"]
+        assert studio.words(studio.settings({"source": "a.csv"}))[2:] == ["a.csv"]
+
+
 def test_names_stay_in_the_folder(tmp_path):
     project = Project(tmp_path / "p")
     project.folder.mkdir()

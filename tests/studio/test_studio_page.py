@@ -334,5 +334,5 @@ def test_a_table_of_a_million_rows_is_answered_at_once(studio):
         file.writelines(block for _ in range(100))
     name = urllib.parse.quote("million.csv")
     status, facts = studio.ask(f"api/table?source={name}")
-    assert (status, facts["rows"], facts["whole"]) == (200, 20_000, False)
+    assert (status, facts["rows"], facts["whole"]) == (200, 10_000, False)
     path.unlink()

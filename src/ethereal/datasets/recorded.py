@@ -5,6 +5,7 @@ A piece ends where the file, the recording, the group or the label ends, and whe
 
 from __future__ import annotations
 
+import io
 import itertools
 import math
 import re
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ethereal.base.atomic import open_atomically, write_bytes
 from ethereal.base.messages import say
 from ethereal.datasets.files import texts_of
 from ethereal.datasets.options import TableOptions
@@ -97,6 +99,23 @@ def pieces_of_wav(path: Path, reading: Reading) -> Iterator[Piece]:
         raise TableError(f"{path}: {what}. Copy it again, or leave it out.")
     samples = np.frombuffer(data, dtype="<i2").reshape(-1, channels).astype(np.int16)
     yield Piece(samples, path, 0, reading.label, reading.group, None, float(rate))
+
+
+def write_part(path: Path, target: Path, first: int, end: int) -> None:
+    """Write the samples of a wav or CSV file from `first` to `end` to another file of its kind."""
+    if path.suffix.lower() == ".wav":
+        with wave.open(str(path), "rb") as whole:
+            whole.setpos(min(first, whole.getnframes()))
+            data, about = whole.readframes(end - first), whole.getparams()
+        sound = wave.Wave_write(content := io.BytesIO())
+        sound.setparams(about._replace(nframes=0))
+        sound.writeframes(data)
+        sound.close()
+        write_bytes(target, content.getvalue())
+        return
+    with open(path, "rb") as lines, open_atomically(target) as file:
+        file.write(lines.readline())
+        file.writelines(itertools.islice((line for line in lines if line.strip()), first, end))
 
 
 def _convert(path: Path, more: str = "") -> str:

@@ -109,12 +109,14 @@ class Settings:
 
     @property
     def command(self) -> str:
-        """The command that asks for this run."""
+        """The command that asks for this run, in the folder where the process is."""
+        return shlex.join(self.words(Path.cwd()))
+
+    def words(self, here: Path) -> list[str]:
+        """Return the words of the command as it is typed in a folder."""
         kinds = [getattr(self, each.name) for each in fields(self)[1:]]
         options = (word for kind in kinds for word in command_words(kind))
-        path, here = Path(self.data), Path.cwd()
-        data = path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path
-        return shlex.join(["ethereal", "run", str(data), *options])
+        return ["ethereal", "run", from_here(self.data, here), *options]
 
     def checked(self) -> Settings:
         """Return the settings with a core for the target and few clauses for a quick run.
@@ -190,24 +192,34 @@ class NormalSettings:
 
     @property
     def command(self) -> str:
-        """The command that asks for this run."""
+        """The command that asks for this run, in the folder where the process is."""
+        return shlex.join(self.words(Path.cwd()))
+
+    def words(self, here: Path) -> list[str]:
+        """Return the words of the command as it is typed in a folder."""
         watch = self.watch
         if watch.abnormal is not None:
-            watch = replace(watch, abnormal=_from_here(watch.abnormal))
-        words = ["ethereal", "run", _from_here(self.data), *command_words(self.table), *command_words(watch)]
-        words += [] if self.target == Budget.target else ["--target", self.target]
-        return shlex.join([*words, *(["--seed", str(self.seed)] if self.seed else [])])
-
-
-def _from_here(name: str) -> str:
-    path, here = Path(name), Path.cwd()
-    return str(path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path)
+            watch = replace(watch, abnormal=from_here(watch.abnormal, here))
+        options = [*command_words(self.table), *command_words(watch)]
+        options += [] if self.target == Budget.target else ["--target", self.target]
+        options += ["--seed", str(self.seed)] if self.seed else []
+        return ["ethereal", "run", from_here(self.data, here), *options]
 
 
 def _as_json(values: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: list(value) if isinstance(value, (list, tuple)) else value for name, value in values.items()
     }
+
+
+def from_here(name: str, here: Path) -> str:
+    """Return a path as it is typed in a folder: relative to it where it lies in it.
+
+    >>> from_here("/data/motors/a.csv", Path("/data")), from_here("digits", Path("/data"))
+    ('motors/a.csv', 'digits')
+    """
+    path = Path(name)
+    return (path.relative_to(here) if path.is_absolute() and path.is_relative_to(here) else path).as_posix()
 
 
 def cli_fields(options: Any) -> dict[str, Any]:

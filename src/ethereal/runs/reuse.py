@@ -13,16 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ethereal.base import watched
 from ethereal.base.atomic import write_bytes
-from ethereal.compress.curve import Curve
 from ethereal.model import Model
 from ethereal.model.deployment import BOUNDS
 from ethereal.runs.folder import RunFolder
 from ethereal.runs.options import cli_fields
 from ethereal.runs.results import Forest, Kernels, Learned
 from ethereal.train.options import UnknownOptions
-from ethereal.tuning.footprint import estimate
 from ethereal.tuning.frontiers import BoardModel, Train, board_curves
 from ethereal.tuning.kept import read_curves, write_curves
 from ethereal.tuning.sources import prices_of
@@ -33,7 +30,6 @@ if TYPE_CHECKING:
 
 _CURVES = "curves.xz"
 _MACHINES = ("machine.etm", "host.etm")
-_EVERY = 4  # models of a curve, one is told of
 _AFTER_TRAINING = {*BOUNDS, "luts", "target", "forest", *cli_fields(UnknownOptions())}
 
 
@@ -104,15 +100,8 @@ def choose(
     if curves is None:
         curves = board_curves(
             train, machine(), X, y, groups=groups, seed=plan.training.seed, ways=ways,
-            n_jobs=plan.training.jobs, progress=step, told=_told, prices=prices,
+            n_jobs=plan.training.jobs, progress=step, prices=prices,
         )  # fmt: skip
         write_curves(path, curves)
     show(1 - 1e-9, "the choice")
     return curves.choose(budget)
-
-
-def _told(curve: Curve[Any]) -> None:
-    """Tell whoever watches the run about some models of a curve: estimated bytes, held-out accuracy."""
-    if watched.is_on():
-        some = [one for one in curve.curve[1::_EVERY] if one.model.n_clauses]
-        watched.note_points("held out", [[estimate(one.model).bytes, one.accuracy] for one in some])

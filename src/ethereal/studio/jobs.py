@@ -48,17 +48,18 @@ class Job:
                 pass
         except BlockingIOError:
             return "running"
-        end = self._end()
+        end = self._told("end.json")
         if end is None:
             return "interrupted" if time.time() - self.asked["begun"] > _STARTS_WITHIN else "running"
         return "done" if end["code"] == 0 else "cancelled" if end["cancelled"] else "failed"
 
-    def _end(self) -> dict[str, Any] | None:
+    def _told(self, name: str) -> dict[str, Any] | None:
+        """Return what the process wrote to a file of the job, None before it did."""
         try:
-            ended: dict[str, Any] = json.loads((self.folder / "end.json").read_text(encoding="utf-8"))
+            told: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
-        return ended
+        return told
 
     def last_lines(self) -> list[str]:
         """Return the end of what the command said."""
@@ -71,11 +72,7 @@ class Job:
 
     def progress(self) -> dict[str, Any] | None:
         """Return the stage that the command is at, its share, and what it made so far."""
-        try:
-            told: dict[str, Any] = json.loads((self.folder / "progress.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            return None
-        return told
+        return self._told("progress.json")
 
     def trouble(self) -> str:
         """Return the message that a failed command ended with."""

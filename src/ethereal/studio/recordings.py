@@ -6,11 +6,9 @@ it.
 
 from __future__ import annotations
 
-import io
 import shutil
 import tempfile
 import threading
-import wave
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -20,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ethereal.base.atomic import open_atomically, write_bytes
 from ethereal.base.checks import bytes_text, check_integer
 from ethereal.datasets.options import TableOptions
-from ethereal.datasets.recorded import Reading, pieces_of_table, pieces_of_wav
+from ethereal.datasets.recorded import Reading, pieces_of_table, pieces_of_wav, write_part
 from ethereal.device import capture as capturing
 from ethereal.model import Model
 from ethereal.studio.project import Project, Refused
@@ -61,14 +58,9 @@ def listed(project: Project, name: str) -> dict[str, Any]:
     entries = []
     for path in islice(_files(folder), _MOST_LISTED):
         label, *groups = path.relative_to(folder).parts[:-1]
+        name, size = path.relative_to(project.folder.resolve()).as_posix(), bytes_text(path.stat().st_size)
         entries.append(
-            {
-                "name": path.relative_to(project.folder.resolve()).as_posix(),
-                "file": path.name,
-                "label": label,
-                "group": "/".join(groups),
-                "size": bytes_text(path.stat().st_size),
-            }
+            {"name": name, "file": path.name, "label": label, "group": "/".join(groups), "size": size}
         )
     return {"recordings": entries, "grouped": bool(entries) and all(one["group"] for one in entries)}
 
@@ -116,23 +108,10 @@ def cut(project: Project, asked: dict[str, Any]) -> str:
     first, end = (check_integer(what, asked[what], 0, 2**40) for what in ("first", "end"))
     if end <= first:
         raise Refused("The part is empty. Draw over the curve to choose one.")
-    kind = path.suffix.lower()
-    if kind == ".parquet":
+    if path.suffix.lower() == ".parquet":
         raise Refused("Parquet files are not cut here. Save the recording as CSV.")
     target = place(project, asked["folder"], asked["label"], asked.get("group", ""), path.name)
-    if kind == ".wav":
-        with wave.open(str(path), "rb") as whole:
-            whole.setpos(min(first, whole.getnframes()))
-            data, about = whole.readframes(end - first), whole.getparams()
-        sound = wave.Wave_write(content := io.BytesIO())
-        sound.setparams(about._replace(nframes=0))
-        sound.writeframes(data)
-        sound.close()
-        write_bytes(target, content.getvalue())
-    else:
-        with open(path, "rb") as lines, open_atomically(target) as file:
-            file.write(lines.readline())
-            file.writelines(islice((line for line in lines if line.strip()), first, end))
+    write_part(path, target, first, end)
     return target.relative_to(project.folder.resolve()).as_posix()
 
 
@@ -171,7 +150,7 @@ class Listener:
             if model is None:
                 place(
                     self.project, folder, label, group, "x.csv"
-                )  # says what is wrong before a port is opened
+                )  # says what is wrong before it opens a port
             self._ends.clear()
             self.kept, self.trouble, self._captured, self._model = None, "", None, model
             work = self._listen, (port, folder, label, group)
@@ -212,12 +191,8 @@ class Listener:
         said: dict[str, Any] = {"listening": is_alive, "kept": self.kept, "trouble": self.trouble}
         if captured is None:
             return said | {"samples": [], "n_samples": 0, "axes": []}
-        recent = list(captured.recent.copy())
-        said |= {
-            "samples": recent[-_MOST_SHOWN:],
-            "n_samples": captured.n_samples,
-            "axes": list(captured.axes),
-        }
+        recent, n_samples = list(captured.recent.copy()), captured.n_samples
+        said |= {"samples": recent[-_MOST_SHOWN:], "axes": list(captured.axes), "n_samples": n_samples}
         if model is not None and model.front_end is not None:
             window = model.front_end.window
             if captured.axes and len(captured.axes) != len(model.front_end.axes):

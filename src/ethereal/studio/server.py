@@ -7,7 +7,6 @@ that leads here. Every request carries the token. There are no cookies.
 from __future__ import annotations
 
 import json
-import os
 import secrets
 import shlex
 import threading
@@ -124,8 +123,7 @@ class Studio:
 
     def words(self, settings: Settings | NormalSettings) -> list[str]:
         """Return the command as it is typed in the project's folder."""
-        here = f"{self.project.folder.resolve()}{os.sep}"
-        return [word.removeprefix(here) for word in shlex.split(settings.command)]
+        return settings.words(self.project.folder.resolve())
 
 
 def application(studio: Studio) -> ASGIApp:
@@ -156,15 +154,17 @@ def application(studio: Studio) -> ASGIApp:
         Route("/runs/{name}/live.html", _live_page(studio)),
         Route("/runs/{name}/{part}.zip", _zip(studio)),
     ]
-    threading.Thread(target=_import, daemon=True).start()
     return _Guard(Starlette(routes=routes), studio)
 
 
 def _import() -> None:
-    """Import what reads tables and finished runs, so that the first of them is answered as quickly."""
+    """Import what reads tables and runs while the browser shows the page, so that the first is as quick."""
+    import pyarrow.compute
+    import pyarrow.csv
+
     from ethereal.runs import pipeline, run
 
-    del pipeline, run
+    del pyarrow, pipeline, run
 
 
 class _Guard:
@@ -261,6 +261,7 @@ async def _asked(request: Request) -> dict[str, Any]:
 
 def _page(studio: Studio) -> Handler:
     async def handler(request: Request) -> Response:
+        threading.Thread(target=_import, daemon=True).start()
         folder, nonce = files("ethereal.studio") / "page", secrets.token_urlsafe(16)
         page = (folder / "studio.html").read_text("utf-8").replace("@nonce@", nonce)
         style = read("page/page.css") + (folder / "studio.css").read_text("utf-8")
@@ -284,14 +285,11 @@ def _project(studio: Studio, asked: dict[str, Any]) -> Any:
         for about, one in [*boards, *cores]
         if one.isa != "avr"
     ]  # fmt: skip
+    project = studio.project
     return {
-        "folder": studio.project.folder.name,
-        "path": str(studio.project.folder),
-        "sources": studio.project.sources(),
-        "recordings": recordings.folders(studio.project),
-        "ports": recordings.ports(),
-        "targets": targets,
-    }
+        "folder": project.folder.name, "path": str(project.folder), "sources": project.sources(),
+        "recordings": recordings.folders(project), "ports": recordings.ports(), "targets": targets,
+    }  # fmt: skip
 
 
 def _shown(studio: Studio, asked: dict[str, Any]) -> Any:
@@ -366,17 +364,14 @@ def _split(studio: Studio, asked: dict[str, Any]) -> Any:
         raise Refused("Normal rows have no test. A part of them is held out.")
     rows = read_all_rows(settings)
     labels = np.unique(rows.y[:0] if rows.is_number else rows.y)
+    parts = {"learn": rows.y_train, "test": rows.y_test}
     counts = [
-        {
-            "label": str(one),
-            "learn": int((rows.y_train == one).sum()),
-            "test": int((rows.y_test == one).sum()),
-        }
+        {"label": str(one), **{name: int((y == one).sum()) for name, y in parts.items()}}
         for one in labels.tolist()
     ]
     tested = [] if rows.groups_test is None else np.unique(rows.groups_test).astype(str).tolist()
     learned = [] if rows.groups_train is None else np.unique(rows.groups_train).astype(str).tolist()
-    all_rows = {"learn": len(rows.y_train), "test": len(rows.y_test)}
+    all_rows = {name: len(y) for name, y in parts.items()}
     return {
         "how": rows.how,
         "rows": all_rows,
@@ -432,19 +427,12 @@ def _runs(studio: Studio, asked: dict[str, Any]) -> Any:
             continue
         shown.add(key)
         is_normal = bool(asked_for["parameters"].get("normal"))
-        begun.append(
-            {
-                "job": job.folder.name,
-                "state": state,
-                "command": shlex.join(asked_for["words"]),
-                "begun": asked_for["begun"],
-                "stages": jobs.stages(folder.path if folder else None, is_normal=is_normal),
-                "progress": job.progress() if state == "running" else None,
-                "lines": job.last_lines()[-6:],
-                "trouble": job.trouble() if state == "failed" else "",
-                "again": _again(studio, asked_for["parameters"]),
-            }
-        )
+        stages = jobs.stages(folder.path if folder else None, is_normal=is_normal)
+        job_of = {"job": job.folder.name, "state": state, "begun": asked_for["begun"], "stages": stages}
+        job_of |= {"command": shlex.join(asked_for["words"]), "lines": job.last_lines()[-6:]}
+        job_of |= {"progress": job.progress() if state == "running" else None}
+        job_of |= {"trouble": job.trouble() if state == "failed" else ""}
+        begun.append(job_of | {"again": _again(studio, asked_for["parameters"])})
     finished = []
     for one in folders[:200]:
         summary = studio.summaries.of(one)
@@ -510,22 +498,26 @@ def _live(studio: Studio, asked: dict[str, Any]) -> Any:
     return {"why_not": ""}
 
 
-def _framed(make: Callable[[str], Response]) -> Handler:
-    """Return a handler of what a run shows by itself in a frame."""
+def _file(make: Callable[..., Response], policy: str | None = None) -> Handler:
+    """Return a handler that gives a function the parts of a path, for a response or the reason of none."""
 
     async def handler(request: Request) -> Response:
         try:
-            response = await run_in_threadpool(make, request.path_params["name"])
+            response = await run_in_threadpool(make, **request.path_params)
         except (ValueError, OSError, ModuleNotFoundError) as error:
             return _trouble(_said(error), 404)
-        response.headers["content-security-policy"] = _REPORT_POLICY
+        if policy is not None:
+            response.headers["content-security-policy"] = policy
         return response
 
     return handler
 
 
 def _live_page(studio: Studio) -> Handler:
-    return _framed(lambda name: HTMLResponse(studio.summaries.live_page(studio.project.run_folder(name))))
+    def make(name: str) -> Response:
+        return HTMLResponse(studio.summaries.live_page(studio.project.run_folder(name)))
+
+    return _file(make, _REPORT_POLICY)
 
 
 def _report(studio: Studio) -> Handler:
@@ -535,33 +527,25 @@ def _report(studio: Studio) -> Handler:
             raise Refused("This run has no report yet.")
         return FileResponse(path, media_type="text/html")
 
-    return _framed(make)
+    return _file(make, _REPORT_POLICY)
 
 
 def _sound(studio: Studio) -> Handler:
-    async def handler(request: Request) -> Response:
-        try:
-            path = studio.project.inside(request.path_params["name"])
-            if path.suffix.lower() != ".wav" or not path.is_file():
-                raise Refused("There is no such sound.")
-        except (ValueError, OSError) as error:
-            return _trouble(_said(error), 404)
+    def make(name: str) -> Response:
+        path = studio.project.inside(name)
+        if path.suffix.lower() != ".wav" or not path.is_file():
+            raise Refused("There is no such sound.")
         return FileResponse(path, media_type="audio/wav")
 
-    return handler
+    return _file(make)
 
 
 def _zip(studio: Studio) -> Handler:
-    async def handler(request: Request) -> Response:
-        name, part = request.path_params["name"], request.path_params["part"]
-        try:
-            packed = await run_in_threadpool(studio.project.zipped, name, part)
-        except (ValueError, OSError) as error:
-            return _trouble(_said(error), 404)
-        headers = {"content-disposition": f'attachment; filename="{_plain(name)}-{part}.zip"'}
-        return Response(packed, media_type="application/zip", headers=headers)
+    def make(name: str, part: str) -> Response:
+        headers = {"content-disposition": f'attachment; filename="{_plain(name)}-{_plain(part)}.zip"'}
+        return Response(studio.project.zipped(name, part), media_type="application/zip", headers=headers)
 
-    return handler
+    return _file(make)
 
 
 def _plain(name: str) -> str:

@@ -20,7 +20,7 @@ from ethereal.datasets.files import are_numbers, labelled_arrays, labels_from, r
 from ethereal.datasets.options import TableOptions
 from ethereal.datasets.tables import Table, TableError, is_missing, is_number, open_table
 
-MOST_ROWS, MOST_COLUMNS = 20_000, 300  # that are shown
+MOST_ROWS, MOST_COLUMNS = 10_000, 300  # that are shown
 _BINS, _MOST_CLASSES, _MOST_POINTS = 24, 12, 800
 _REST = "others"
 
@@ -83,14 +83,8 @@ class Shown:
         columns = [column.facts() for column in self.columns]
         few = [c for c in columns if 2 <= c["different"] <= max(2, min(100, self.n_rows // 5))]
         label = few[-1]["name"] if few else None
-        return {
-            "columns": columns,
-            "rows": self.n_rows,
-            "whole": self.is_whole,
-            "more_columns": self.more_columns,
-            "note": self.note,
-            "label": label,
-        }
+        shown = {"columns": columns, "rows": self.n_rows, "whole": self.is_whole, "label": label}
+        return shown | {"more_columns": self.more_columns, "note": self.note}
 
     def column(self, name: str) -> Column:
         """Return a column by its name."""

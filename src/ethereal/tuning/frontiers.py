@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.isotonic import IsotonicRegression
 
+from ethereal.base import watched
 from ethereal.base.checks import check_integer, count_threads
 from ethereal.base.splits import folds, group_folds, hold_out
 from ethereal.cluster import Beside
@@ -51,6 +52,7 @@ from ethereal.tuning.machines import (
 from ethereal.tuning.pruning import check_teacher
 from ethereal.tuning.sources import Pupil, Sources, Way, prices_of, ways_of
 
+_TOLD = 4  # models of a curve, one is told of
 _NEIGHBOURS = 2  # on each side, whose accuracies are averaged
 _SPLIT_SHARE = 0.2  # share of the rows that a split holds out
 _ENOUGH_ROWS = 1000  # Where rows are more than few, splits are repeated until so many were held out.
@@ -275,13 +277,12 @@ def frontier_of(machines: Machines, rows: Array, labels: Array, splits: Sequence
 
 def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], Model], everything: Labelled,
               splits: Iterable[Rows], sources: Sources, seed: int,
-              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS, n_jobs: int | None = None,
-              told: Callable[[Curve[Any]], None] = lambda curve: None) -> tuple[Curves, Tried]:  # fmt: skip
+              step: Callable[[], None] = lambda: None, sweeps: int = SWEEPS,
+              n_jobs: int | None = None) -> tuple[Curves, Tried]:  # fmt: skip
     """Return the curves of the last models, with levelled accuracies of the splits, and those of the splits.
 
     `learn` makes a machine from rows to learn from and rows that a split holds out, and `last` makes the one
     that learned from `everything`. `step` is called when a machine was made and when it was pruned.
-    `told` gets each curve of a split when it is there.
     """
     ways = sources.ways
     with Beside(count_threads(n_jobs)) as beside:
@@ -318,7 +319,7 @@ def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], M
         for descents in begun:
             for way, curve in descents.items():
                 tried[way] += (curve(),)
-                told(tried[way][-1])
+                _tell(tried[way][-1])
             step()
         cost = beside.while_wanted(estimate if sources.prices is None else in_gates)
 
@@ -331,6 +332,13 @@ def curves_of(learn: Callable[[Labelled, Labelled], Model], last: Callable[[], M
 
         curves = {way: beside.run(down, way) for way in ways}
         return {way: curve() for way, curve in curves.items()}, tried
+
+
+def _tell(curve: Curve[Any]) -> None:
+    """Tell whoever watches about some models of a split: estimated bytes, accuracy on held-out rows."""
+    if watched.is_on():
+        some = [one for one in curve.curve[1::_TOLD] if one.model.n_clauses]
+        watched.note_points("held out", [[estimate(one.model).bytes, one.accuracy] for one in some])
 
 
 def _held_out(y: Array, splits: int | Sequence[Rows], groups: Array | None, seed: int) -> Sequence[Rows]:
@@ -547,12 +555,11 @@ def for_board(train: Train, machine: Model, X: Array, y: Array, *, budget: Budge
 def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Array | None = None,
                  seed: int = 0, n_jobs: int | None = None, ways: Sequence[Way] = (Way("machine", "votes"),),
                  prices: Prices | None = None,
-                 progress: Callable[[int, int], None] = lambda done, total: None,
-                 told: Callable[[Curve[Any]], None] = lambda curve: None) -> BoardCurves:  # fmt: skip
+                 progress: Callable[[int, int], None] = lambda done, total: None) -> BoardCurves:  # fmt: skip
     """Return the curves of all ways, from a machine that learned from all rows and others of some of them.
 
     Whole `groups` are held out. The curves do not depend on `n_jobs`. `progress` is told how many steps are
-    done, and how many there are with the choice, which is the last one. See `curves_of` for `told`.
+    done, and how many there are with the choice, which is the last one.
     """
     splits = list(_splits(task_of(machine).strata(y), groups, seed))
     total, done = 2 * len(splits) + 2, 0
@@ -566,9 +573,7 @@ def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Ar
         return train(*some)
 
     sources = Sources.of(ways, machine, X, groups, prices)
-    curves, tried = curves_of(
-        learn, lambda: machine, (X, y), splits, sources, seed, step, n_jobs=n_jobs, told=told
-    )
+    curves, tried = curves_of(learn, lambda: machine, (X, y), splits, sources, seed, step, n_jobs=n_jobs)
     records = [curve.curve[0].held_out for curve in tried[ways[0]]]
     progress(total - 1, total)
     held_out = sum(len(record.right) for record in records if record is not None)
