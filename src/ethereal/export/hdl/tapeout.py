@@ -21,7 +21,7 @@ TILES = {"1x1": 1, "1x2": 2, "2x2": 4}
 _TILE, _FLIP_FLOP = 2800, 8.0
 # Gates for what the lines of the core count as tables of four inputs, for a bit that is compared, and for a
 # bit of the thresholds, which no block RAM holds. By yosys: lab/notes/verilog.md.
-_PER_TABLE, _PER_BIT, _PER_STORED, _AROUND = 6.0, 6.0, 0.3, 100
+_PER_TABLE, _PER_BIT, _PER_STORED, _AROUND = 6.6, 4.0, 0.25, 30
 _CLOCK = 10_000_000  # hertz. Between two registers lies the whole of a model.
 _MOST_CLASSES = 256
 COUNT = "synth -flatten -top {top}; abc -g cmos2; opt_clean"  # commands of yosys
