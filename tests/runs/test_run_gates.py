@@ -22,21 +22,21 @@ FAST = {"quick": True, "n_clauses": 6, "epochs": 2, "forest": False}
 
 def test_a_run_for_an_fpga(rows, tmp_path, monkeypatch):
     monkeypatch.setattr(gates, "missing_builders", lambda target: "yosys is missing.")
-    found = ethereal.run(rows, out=tmp_path, target="ice40-up5k", luts=90, **FAST)
-    measured = found.board.gates
-    assert measured.estimated_luts == luts_of(found.model) <= 90
+    made = ethereal.run(rows, out=tmp_path, target="ice40-up5k", luts=90, **FAST)
+    measured = made.board.gates
+    assert measured.estimated_luts == luts_of(made.model) <= 90
     assert measured.luts is None
     assert max(luts for luts, _ in measured.curve) > measured.estimated_luts / 2
-    assert (found.folder / "verilog" / "model.v").exists()
-    assert not (found.folder / "c").exists()
-    assert found.board.left_out == {"synthesis, place and route": "yosys is missing."}
-    table = dict(row[:2] for row in found.table.rows)
+    assert (made.folder / "verilog" / "model.v").exists()
+    assert not (made.folder / "c").exists()
+    assert made.board.left_out == {"synthesis, place and route": "yosys is missing."}
+    table = dict(row[:2] for row in made.table.rows)
     assert table["LUTs"] == f"about {measured.estimated_luts}"
-    page = found.report.read_text(encoding="utf-8")
+    page = made.report.read_text(encoding="utf-8")
     assert '"sizes_are":"lookup tables"' in page
     assert "Verilog, in an FPGA" in page
     again = ethereal.run(rows, out=tmp_path, luts=90, **FAST)  # the smallest FPGA that has so many
-    assert again.folder == found.folder
+    assert again.folder == made.folder
 
 
 @pytest.mark.parametrize(
@@ -62,10 +62,10 @@ def test_a_number_is_refused(rows, tmp_path):
 def test_a_frontier_of_lookup_tables(rows):
     setup = Setup((4,), ("thermometer",), 8, 3, 3.0, None, None, 1, "votes", 0.0)
     budgets = [Budget(luts=60), Budget(luts=400)]
-    found = frontier(*rows, setup, budgets, epochs=2, teachers=("votes",), learner="machine")
-    small, large = found.points
+    made = frontier(*rows, setup, budgets, epochs=2, teachers=("votes",), learner="machine")
+    small, large = made.points
     assert small.footprint.luts <= 60
     assert small.accuracy <= large.accuracy + 1e-9
     assert small.model.deployment is None
     with pytest.raises(ValueError, match="models for boards or for FPGAs"):
-        found.choose(Budget(flash="4k"))
+        made.choose(Budget(flash="4k"))

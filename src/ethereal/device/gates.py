@@ -20,7 +20,7 @@ from ethereal.model import Model, checks
 
 _ROWS = 200  # that are made where none are given
 _PINS = 16  # of the input. More leave no pins of a small package, so that the input comes bit by bit.
-_MANY = 60_000  # clocks of a simulation, from which on verilator is quicker
+_MANY, _LARGE = 60_000, 500  # clocks of a simulation, of so many tables, from which on verilator is quicker
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ def differences(design: Design, X: ArrayLike | None = None, *, stalls: bool = Tr
         X = rows_near_thresholds(program.model, program.input, _ROWS)
     rows = np.asarray(program.read_columns(X))
     files = design.golden(program.features(rows), program.model.class_sums(rows))
-    clocks = len(rows) * len(design.stream.steps)
+    work = len(rows) * len(design.stream.steps) * max(1.0, design.luts / _LARGE)
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, {**design.files(), **files})
-        line = simulate(Path(folder), design.name, len(rows), quick=clocks > _MANY, stalls=stalls)
+        line = simulate(Path(folder), design.name, len(rows), quick=work > _MANY, stalls=stalls)
     match = re.match(r"(\d+) of \d+ rows answered, (\d+) wrong, (\d+) with other sums, (\d+) unsteady", line)
     if match is None or int(match[1]) != len(rows) or int(match[4]):
         raise RuntimeError(f"the simulation of {design.name} ended with {line!r}")
