@@ -98,7 +98,8 @@ def check(args):
         design = Design.of(model, **options_of(data.X_test, args))
         n, wrong, sums = differences(design, data.X_test)
         row = {
-            "set": name, "bound": bound, "bus": args.bus, "test": float((model.predict(data.X_test) == data.y_test).mean()),
+            "set": name, "bound": bound, "bus": args.bus,
+            "test": float((model.predict(data.X_test) == data.y_test).mean()),
             "clauses": model.n_clauses, "includes": model.n_includes,
             "votes": int(np.count_nonzero(model.weights)), "estimate": design.luts, "rows": n, "wrong": wrong,
             "other sums": sums, "clocks": len(design.stream.steps), "latency": design.latency,

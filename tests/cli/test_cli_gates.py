@@ -63,4 +63,4 @@ def test_measure_builds_and_simulates(model):
     assert measured["luts"] > 20
     assert measured["rows_per_second"] == 1e6 * measured["mhz"] / measured["clocks"]
     text = run("measure", model, "--target", "ice40-up5k").output
-    assert "200 of 200 rows near the thresholds have this computer's class" in text
+    assert "200 of 200 rows near the thresholds have this computer's answer" in text

@@ -1,6 +1,7 @@
 """Gates: the exported Verilog answers as the host does, in simulation, with stalls at random."""
 
 import itertools
+import json
 import re
 import shutil
 import subprocess
@@ -9,11 +10,13 @@ import numpy as np
 import pytest
 
 from ethereal import Booleanizer, Model, export
+from ethereal.base.checks import DoesNotFit
 from ethereal.chips import fpgas
 from ethereal.device.gates import differences, measure_gates
 from ethereal.export.hdl.core import Core
 from ethereal.export.hdl.design import Design
 from ethereal.export.hdl.estimate import luts_of
+from ethereal.export.hdl.tapeout import gates_of
 from ethereal.model.needs import NotSupported
 from odd_models import as_number
 from random_models import random_clauses, random_model
@@ -128,6 +131,60 @@ def test_golden_rows_and_both_linters(seed, tmp_path):
     assert "arning" not in said
     # Below another make, the folders that it enters are told too.
     assert all(line.startswith(("verilator", "iverilog", "make[")) for line in said.splitlines())
+
+
+@simulated
+@needs("verilator", "make")
+@pytest.mark.parametrize("seed", few(range(24), 2))
+def test_the_pins_of_tiny_tapeout_answer_like_the_host(seed, tmp_path):
+    model, rows, options = strange(seed)
+    if not model.simplify().n_clauses:
+        pytest.skip("no clause votes")
+    kept = {key: options[key] for key in ("input", "features")}
+    folder = export.tinytapeout(model, tmp_path / "t", name="tiny", rows=rows, **kept)
+    code, said = run("make sim lint", folder)
+    assert code == 0, said
+    assert "arning" not in said
+    info = (folder / "info.yaml").read_text(encoding="ascii")
+    assert 'top_module: "tt_um_tiny"' in info
+    assert all((folder / "src" / file).exists() for file in re.findall(r'- "(\w+\.v)"', info))
+    assert len(re.findall(r'^  u(?:i|o|io)\[\d\]: "', info, re.MULTILINE)) == 24
+
+
+def test_what_four_tiles_do_not_hold_is_refused_with_its_size(tmp_path):
+    model, _ = random_model(3, n_features=30, n_clauses=400, n_classes=6, shortest=3)
+    with pytest.raises(DoesNotFit, match=r"gates and .* flip-flops, which is .* tiles.*luts=\d+"):
+        export.tinytapeout(model, tmp_path / "t")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("yosys") is None, reason="yosys is not installed")
+def test_the_gates_of_a_tile_are_near_what_yosys_counts(tmp_path):
+    model, _ = random_model(2, n_features=12, n_clauses=60, n_classes=4, encoding=None, shortest=1)
+    folder = export.tinytapeout(model, tmp_path / "t")
+    code, said = run("make gates", folder)
+    assert code == 0
+    counted = sum(int(n) for n in re.findall(r"\$_(?:NAND|NOR|NOT)_ +(\d+)", said))
+    assert abs(gates_of(Design.of(model, pipeline=0)) / counted - 1) < 0.4
+
+
+def test_several_features_in_a_transfer():
+    model, _ = random_model(2, n_features=7, n_clauses=30, encoding="thermometer")
+    one, three = Design.of(model).stream, Design.of(model, bus=3).stream
+    assert three.n_beats == -(-one.n_beats // 3)
+    assert (one.data_bits, three.data_bits) == (16, 48)
+    with pytest.raises(ValueError, match=r"bus is 5\. It must be .* 4"):
+        Design.of(model, bus=5)
+
+
+def test_gates_are_described_as_json(tmp_path):
+    model, _ = random_model(1, n_features=6, encoding="thermometer")
+    folder = export.verilog(model, tmp_path / "v", name="gate", bus=2)
+    record = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    assert (record["form"], record["code"]["features_per_transfer"]) == ("verilog", 2)
+    assert record["code"]["transfer_bits"] == 32
+    assert len(record["code"]["features"]) <= 2 * record["code"]["transfers"]
 
 
 @simulated

@@ -71,8 +71,8 @@ _COMMON = {
 } | {name: added.common for name, added in ADDED.items()}
 
 _PANELS = {
-    "Size and speed": "ram worst_instructions instructions flash target max_loss clause_bytes early layout "
-    "input",
+    "Size and speed": "ram worst_instructions instructions flash target luts max_loss clause_bytes early "
+    "layout input",
     "Reading a table": "label drop group task header encoding decimal recording large test",
     "Recordings": "window hop rate scale units kernels",
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
@@ -81,7 +81,8 @@ _PANELS = {
     "Normal rows without labels": "normal abnormal false_alarms",
     "Search": "trials seconds folds max_clauses storage random_state study",
     "Learning on the board": "learn learn_rows guard margin own_normal people",
-    "The exported files": "name with_names single_header force majority code floats mpy image rows",
+    "The exported files": "name with_names single_header force majority code floats mpy image rows "
+    "pipeline features lut bus",
     "How it is measured": "compiler optimize worst clock wait_states watts max_rows redress words counts "
     "lenient",
     "Threads and other machines": "jobs dask workers tls_ca tls_cert tls_key",

@@ -49,22 +49,22 @@ def tell_gates(
         model, X, options.target, input=options.input if was_given(context, "input") else None
     )
     if as_json:
-        typer.echo(json.dumps([gates.as_dict() | {"accuracy": accuracy}]))
+        typer.echo(json.dumps([gates.as_dict() | {"r2" if model.is_number else "accuracy": accuracy}]))
         return
     say(f"{name} on {gates.target} ({gates.chip})")
-    console().print(_table(gates, accuracy))
+    console().print(_table(gates, accuracy, is_number=model.is_number))
     there = "rows near the thresholds" if X is None else "rows"
     same = f"{gates.n_rows - gates.n_different:,} of {gates.n_rows:,} {there}"
-    say(f"In simulation {same} have this computer's class.")
-    if gates.n_other_sums:
+    say(f"In simulation {same} have this computer's answer.")
+    if gates.n_other_sums and not model.is_number:
         say(f"{gates.n_other_sums:,} have another class sum: integers are coarser than the thresholds.")
-    transfers = f"{gates.clocks:,} clocks for {gates.transfers:,} transfers"
-    say(f"A row takes {transfers}, and {gates.latency} more to the answer.")
+    transfers = "1 transfer" if gates.transfers == 1 else f"{gates.transfers:,} transfers"
+    say(f"A row takes {gates.clocks:,} clocks for {transfers}, and {gates.latency} more to the answer.")
     if gates.mhz is None:
         say(f"It does not fit {gates.chip}. ethereal prune --luts {gates.luts // 2} makes it smaller.")
 
 
-def _table(gates: GateMeasurement, accuracy: float | None) -> Any:
+def _table(gates: GateMeasurement, accuracy: float | None, *, is_number: bool) -> Any:
     cells = {
         "LUTs": f"{gates.luts:,}",
         "estimated": f"{gates.estimated_luts:,}",
@@ -74,5 +74,6 @@ def _table(gates: GateMeasurement, accuracy: float | None) -> Any:
         "rows/s": "-" if gates.rows_per_second is None else f"{gates.rows_per_second:,.0f}",
     }
     if accuracy is not None:
-        cells = {"accuracy": f"{100 * accuracy:.1f} %", **cells}
+        text = {"R2": f"{accuracy:.3f}"} if is_number else {"accuracy": f"{100 * accuracy:.1f} %"}
+        cells = text | cells
     return table_of(None, list(cells), [list(cells.values())])

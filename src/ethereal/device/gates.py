@@ -13,12 +13,14 @@ from numpy.typing import ArrayLike
 
 from ethereal.base.atomic import write_scratch
 from ethereal.chips.fpgas import find_fpga, simulate
-from ethereal.export.hdl.design import Design
+from ethereal.export.c99.ctext import fill
+from ethereal.export.hdl.design import TEMPLATES, Design
 from ethereal.export.projects.writer import rows_near_thresholds
 from ethereal.model import Model, checks
 
 _ROWS = 200  # that are made where none are given
-_MANY = 60_000  # clocks of a simulation, from which on verilator is quicker
+_PINS = 16  # of the input. More leave no pins of a small package, so that the input comes bit by bit.
+_MANY, _LARGE = 60_000, 500  # clocks of a simulation, of so many tables, from which on verilator is quicker
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ def measure_gates(
     target
         "ice40-up5k", "ice40-hx8k" or "ecp5-25k".
     options
-        `input`, `pipeline` and `features` of `ethereal.export.verilog`.
+        `input`, `pipeline`, `features` and `bus` of `ethereal.export.verilog`.
     """
     checks.a_model(model)
     fpga = find_fpga(target)
@@ -72,10 +74,16 @@ def measure_gates(
     n_rows, n_different, n_other_sums = (
         (0, 0, 0) if X is not None and np.size(X) == 0 else differences(design, X)
     )
+    files, top, data_bits = design.files(), design.name, design.stream.data_bits
+    if data_bits > _PINS:
+        top = f"{design.name}_pins"
+        files[f"{top}.v"] = fill("pins.v", design.values, TEMPLATES)
     with tempfile.TemporaryDirectory() as folder:
-        _write(folder, design.files())
-        cells, clocks = fpga.build(Path(folder), design.name)
+        _write(folder, files)
+        cells, clocks = fpga.build(Path(folder), top)
     luts, flip_flops, block_rams = fpga.counts(cells)
+    if data_bits > _PINS:
+        flip_flops -= data_bits  # through which the input came
     return GateMeasurement(
         target=fpga.name,
         chip=fpga.chip,
@@ -100,10 +108,10 @@ def differences(design: Design, X: ArrayLike | None = None, *, stalls: bool = Tr
         X = rows_near_thresholds(program.model, program.input, _ROWS)
     rows = np.asarray(program.read_columns(X))
     files = design.golden(program.features(rows), program.model.class_sums(rows))
-    clocks = len(rows) * len(design.stream.steps)
+    work = len(rows) * len(design.stream.steps) * max(1.0, design.luts / _LARGE)
     with tempfile.TemporaryDirectory() as folder:
         _write(folder, {**design.files(), **files})
-        line = simulate(Path(folder), design.name, len(rows), quick=clocks > _MANY, stalls=stalls)
+        line = simulate(Path(folder), design.name, len(rows), quick=work > _MANY, stalls=stalls)
     match = re.match(r"(\d+) of \d+ rows answered, (\d+) wrong, (\d+) with other sums, (\d+) unsteady", line)
     if match is None or int(match[1]) != len(rows) or int(match[4]):
         raise RuntimeError(f"the simulation of {design.name} ended with {line!r}")

@@ -65,13 +65,18 @@ def board(folder: RunFolder, rows: Rows, budget: Budget, model: Model, typical: 
     return Board(target=budget.target, rows=0, left_out=left_out, gates=gates)
 
 
-COSTS: dict[str, Callable[[OnFpga], str]] = {
+_COSTS: dict[str, Callable[[OnFpga], str]] = {
     "LUTs": lambda g: f"about {g.estimated_luts:,}" if g.luts is None else f"{g.luts:,}",
     "flip-flops": lambda g: _count(g.flip_flops),
     "block RAMs": lambda g: _count(g.block_rams),
     "clock": lambda g: "-" if g.mhz is None else f"{g.mhz:.1f} MHz",
     "rows/s": lambda g: "-" if g.rows_per_second is None else f"{g.rows_per_second:,.0f}",
 }
+
+
+def costs(gates: OnFpga) -> dict[str, str]:
+    """Return what the gates take as texts, by the names of the rows. Without tools that is an estimate."""
+    return {name: text(gates) for name, text in _COSTS.items() if gates.luts is not None or name == "LUTs"}
 
 
 def _count(number: int | None) -> str:
@@ -93,5 +98,5 @@ def notes(gates: OnFpga) -> list[str]:
         lines.append(f"The clock is that after place and route. A row takes {gates.clocks:,} clocks.")
     if gates.simulated is not None:
         rows, wrong = gates.simulated
-        lines.append(f"In simulation {rows - wrong:,} of {rows:,} test rows have this computer's class.")
+        lines.append(f"In simulation {rows - wrong:,} of {rows:,} test rows have this computer's answer.")
     return lines

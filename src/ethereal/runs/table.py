@@ -85,7 +85,7 @@ def table_of(run: Run) -> Table:
         rows += [(name, *(_cell(m, text) for _, m in each)) for name, text in _costs(board.target).items()]
     if board.gates is not None:
         blank = [""] * (len(columns) - 1)
-        rows += [(name, text(board.gates), *blank) for name, text in gates.COSTS.items()]
+        rows += [(name, text, *blank) for name, text in gates.costs(board.gates).items()]
     return Table(tuple(columns), tuple(rows), tuple(_notes(run)))
 
 

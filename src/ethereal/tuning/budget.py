@@ -350,7 +350,7 @@ def made_for(model: Model, budget: Budget, footprint: Footprint | None) -> Model
     """Return the model with what it was pruned for, so that its export is the program that was measured.
 
     Flash and RAM of the whole chip do not count as bounds. Without any bound the record has the core alone.
-    Gates are no program, so a model for an FPGA has no record.
+    An FPGA runs no program, so a model for it has no record.
 
     >>> from ethereal import Model
     >>> from ethereal.tuning import Budget, Footprint

@@ -122,14 +122,7 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     budget = limits.settled()
     cost, prices = in_gates if budget.is_gates else estimate, prices_of(budget)
     if budget.is_gates:
-        from ethereal.export.hdl.design import SUPPORTS
-
-        SUPPORTS.check(model.needs)
-        if model.is_number:
-            raise NotSupported(
-                "prices of lookup tables are for classes, but the answer of the model is a number. Prune it "
-                "with flash= or without a bound, and export it as verilog."
-            )
+        _check_gates(model)
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
     if max_loss is None and not budget.on_size:
@@ -176,6 +169,18 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     points, its_curve = (given, *by_start[which]), curves[which]
     taken = last.model, chosen.accuracy, chosen.footprint
     return Pruning(points, its_curve.scale, its_curve.teacher, *taken, fronts[which])
+
+
+def _check_gates(model: Model) -> None:
+    """Refuse a model that has no gates, or whose gates have no prices."""
+    from ethereal.export.hdl.design import SUPPORTS
+
+    SUPPORTS.check(model.needs)
+    if model.is_number:
+        raise NotSupported(
+            "prices of lookup tables are for classes, but the answer of the model is a number. Prune it with "
+            "flash= or without a bound, and export it as verilog."
+        )
 
 
 def _taught(model: Model, rows: PruneRows, teacher: Teacher | Model, seed: int) -> tuple[PruneRows, Teacher]:

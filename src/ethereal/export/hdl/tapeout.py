@@ -21,7 +21,7 @@ TILES = {"1x1": 1, "1x2": 2, "2x2": 4}
 _TILE, _FLIP_FLOP = 2800, 8.0
 # Gates for what the lines of the core count as tables of four inputs, for a bit that is compared, and for a
 # bit of the thresholds, which no block RAM holds. By yosys: lab/notes/verilog.md.
-_PER_TABLE, _PER_BIT, _PER_STORED, _AROUND = 6.0, 6.0, 0.3, 100
+_PER_TABLE, _PER_BIT, _PER_STORED, _AROUND = 6.6, 4.0, 0.25, 30
 _CLOCK = 10_000_000  # hertz. Between two registers lies the whole of a model.
 _MOST_CLASSES = 256
 COUNT = "synth -flatten -top {top}; abc -g cmos2; opt_clean"  # commands of yosys
@@ -39,8 +39,8 @@ def tinytapeout(
 ) -> Path:
     """Write a model as a project for Tiny Tapeout, and return the folder.
 
-    It holds `info.yaml`, `docs/info.md`, the Verilog in `src`, a test bench in `test`, and a `Makefile` for
-    simulation, lint and a count of gates. The number of tiles comes from an estimate, and a model for which
+    It holds `info.yaml`, a page for the data sheet, the Verilog in `src`, a test bench in `test`, and a
+    `Makefile` for simulation, lint and a count of gates. The number of tiles comes from an estimate, and a model for which
     four are not enough is refused.
 
     Parameters
