@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ethereal.model import Model
+from ethereal.model import Model, Number
 
 _WIDE, _NARROW = 2047, 127
 
@@ -23,6 +23,10 @@ def narrowed(model: Model) -> Model:
     if heaviest <= _WIDE:
         return model
     factor = _NARROW / heaviest
+    if isinstance(model.output, Number):  # its scale is a power of two
+        factor = Number.scale_of(factor)
     votes = np.rint(model.weights * factor).astype(np.int32)
     narrow = model._with(clauses=model.clauses.voting(votes))
+    if isinstance(model.output, Number):
+        return narrow.with_number(scale=model.output.scale / factor)
     return narrow.with_temperature(max(1e-6, model.temperature * factor))

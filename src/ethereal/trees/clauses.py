@@ -23,6 +23,7 @@ from ethereal.features.rounding import round_down, to_float32
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
+from ethereal.model.output import MOST_SUM, Number
 from ethereal.trees.plain import Ensemble, Tree
 
 WIDE_VOTE, WIDEST_VOTE = 8191, 32767  # the latter is the most that layouts of the C take
@@ -82,7 +83,7 @@ def model_of(
     votes = check_integer("votes", votes, 1, WIDEST_VOTE)
     grown = [tree for tree in ensemble.trees if tree.left[0] >= 0]
     stumps = [tree.values[0] for tree in ensemble.trees if tree.left[0] < 0]
-    constant = np.zeros(len(ensemble.classes)) if ensemble.base is None else np.array(ensemble.base, float)
+    constant = np.zeros(ensemble.n_columns) if ensemble.base is None else np.array(ensemble.base, float)
     constant = constant + np.sum(stumps, axis=0) if stumps else constant
     takes = _takes_missing(ensemble, X, missing)
     columns = _Columns(ensemble, grown, takes)
@@ -98,38 +99,65 @@ def model_of(
         values = np.array([grown[i].values[node] for i, node, _ in (paths[j] for j in asked)])
     else:
         literals, number, values = columns.constant(), [0, 0], np.zeros((2, len(constant)))
-    if len(constant) == 2:  # one sum decides between two classes
-        values, constant = (
-            np.array([0.0, 1.0]) * (each[..., 1:] - each[..., :1]) for each in (values, constant)
-        )
-    whole, scale = _whole_votes(values, constant, np.array(number), votes)
-    if ensemble.tie_last:
-        whole[np.array(number) == number[0], -1] += 1  # every row comes to one leaf of that tree
-    offsets = np.cumsum([0, *map(len, literals)])
-    flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
-    clauses = Clauses(flat, offsets, whole.astype(np.int32), columns.map.n_booleans)
+    whole, answer, about = _answer(ensemble, values, constant, np.array(number), votes)
     rates, typical = (None, None) if X is None else _typical(columns.map, X)
     return Model.of(
-        clauses,
-        classes=ensemble.classes,
+        clauses_of(literals, whole, columns.map.n_booleans),
+        **answer,
         booleanizer=Fitted(columns.map, ensemble.feature_names),
         feature_names=ensemble.feature_names,
         boolean_rates=rates,
         typical_rows=typical,
-        temperature=float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}"),
         provenance={
             "kind": "tree ensemble",
             "source": ensemble.source,
             "trees": len(ensemble.trees),
             "leaves": ensemble.n_leaves,
-            "votes_per_unit": scale,
+            **about,
         },
     )
 
 
-def _whole_votes(
-    values: NDArray[np.float64], constant: NDArray[np.float64], tree: NDArray[np.int64], votes: int
-) -> tuple[NDArray[np.int64], float]:
+def clauses_of(literals: Sequence[Sequence[int]], votes: NDArray[Any], n_booleans: int) -> Clauses:
+    """Return leaves, each with the literals on its path, as clauses with whole votes."""
+    offsets = np.cumsum([0, *map(len, literals)])
+    flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
+    return Clauses(flat, offsets, votes.astype(np.int32), n_booleans)
+
+
+def decisive(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values of leaves or rows, ... x classes, of which one decides where there are two classes.
+
+    >>> decisive(np.array([[1.0, 3.0]]))
+    array([[0., 2.]])
+    """
+    if values.shape[-1] != 2:
+        return values
+    return np.asarray(np.array([0.0, 1.0]) * (values[..., 1:] - values[..., :1]))
+
+
+_Answer = tuple[NDArray[np.int64], dict[str, Any], dict[str, float]]  # votes, of the Model, of its provenance
+
+
+def _answer(ensemble: Ensemble, values: NDArray[np.float64], constant: NDArray[np.float64],
+            tree: NDArray[np.int64], votes: int) -> _Answer:  # fmt: skip
+    """Return the votes of leaves, what the Model answers with them, and what is known of the rounding.
+
+    `tree` has the number of each leaf's tree, and `constant` what every row has.
+    """
+    if ensemble.classes is None:
+        whole, number, error = _whole_number(values[:, 0], float(constant[0]), tree, votes)
+        known = {"votes_per_unit": 1 / number.scale, "rounding": error}
+        return whole[:, None], {"output": number}, known
+    whole, scale = _whole_votes(decisive(values), decisive(constant), tree, votes, ensemble.whole)
+    if ensemble.tie_last:
+        whole[tree == tree[0], -1] += 1  # every row comes to one leaf of that tree
+    temperature = float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}")
+    return whole, {"classes": ensemble.classes, "temperature": temperature}, {"votes_per_unit": scale}
+
+
+def _whole_votes(values: NDArray[np.float64], constant: NDArray[np.float64], tree: NDArray[np.int64],
+                 votes: int, keep_whole: bool) -> tuple[NDArray[np.int64], float]:  # fmt: skip
     """Return values of leaves as whole votes, leaves x classes, and the votes of 1.
 
     What each row has of a class is added, in whole votes, to the trees that vote for it.
@@ -139,12 +167,37 @@ def _whole_votes(
     shares = [abs(amount) / len(several) for amount, several in zip(constant.tolist(), trees, strict=True)]
     largest = float((np.abs(values) + np.array(shares)).max())
     scale = min(votes, _MOST_VOTES // len(values)) / largest if largest > 0 else 1.0
+    scale = float(np.floor(scale)) if keep_whole and scale >= 1 else scale
     whole = np.rint(values * scale).astype(np.int64)
     for c, several in enumerate(trees):
         each, rest = divmod(int(np.rint(constant[c] * scale)), len(several))
         whole[np.isin(tree, several), c] += each
         whole[tree == several[0], c] += rest
     return whole, scale
+
+
+def _whole_number(values: NDArray[np.float64], constant: float, tree: NDArray[np.int64],
+                  votes: int) -> tuple[NDArray[np.int64], Number, float]:  # fmt: skip
+    """Return values of leaves as whole votes, the Number that they add up to, and the most that is rounded.
+
+    The middle value of each tree goes to the offset, so that most votes are small. All votes of one sign may
+    not add up to more than float32 holds.
+    """
+    values, trees = values.copy(), [tree == i for i in np.unique(tree)]
+    for of_tree in trees:
+        middle = float(np.median(values[of_tree]))
+        values[of_tree] -= middle
+        constant += middle
+    largest = float(np.abs(values).max())
+    one_sign = max(float(np.maximum(values, 0).sum()), float(np.maximum(-values, 0).sum()))
+    # Each vote is rounded by half at most.
+    step = max(largest / votes, one_sign / (MOST_SUM - len(values)))
+    scale = 2 * Number.scale_of(step) if step > 0 else 1.0
+    whole = np.rint(values / scale).astype(np.int64)
+    number = Number(scale=scale, offset=constant)
+    rounded = np.abs(whole * scale - values)
+    error = abs(number.offset - constant) + sum(float(rounded[of_tree].max()) for of_tree in trees)
+    return whole, number, error
 
 
 def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing) -> NDArray[np.bool_]:
