@@ -19,11 +19,11 @@ def narrowed(model: Model) -> Model:
     >>> narrowed(wide).weights.ravel().tolist(), round(narrowed(wide).temperature, 1)
     ([127, -2], 15.5)
     """
-    heaviest = model.needs.heaviest_vote
-    if heaviest <= _WIDE:
+    heaviest, is_number = model.needs.heaviest_vote, isinstance(model.output, Number)
+    if heaviest <= (_NARROW if is_number else _WIDE):
         return model
     factor = _NARROW / heaviest
-    if isinstance(model.output, Number):  # its scale is a power of two
+    if is_number:  # whose scale is a power of two
         factor = Number.scale_of(factor)
     votes = np.rint(model.weights * factor).astype(np.int32)
     narrow = model._with(clauses=model.clauses.voting(votes))

@@ -24,6 +24,7 @@ Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 _LEVEL = 0.9  # of the interval around a number
+MOST_FITTED = 1000  # clauses whose votes are fitted again. The time grows with their cube.
 
 
 @dataclass(frozen=True)
@@ -197,8 +198,10 @@ class NumberTask:
         return literal_signs(model)
 
     def finished(self, model: Model, lesson: Lesson) -> Model:
-        """Return the model with votes that are fitted again to all clauses that are left."""
+        """Return the model with votes that are fitted again to all clauses that are left, unless many are."""
         clauses = model.clauses
+        if len(clauses) > MOST_FITTED:
+            return model.simplify()
         signs, may_vote = clause_signs(clauses, lesson.signs)
         clauses, signs = clauses.take(np.flatnonzero(may_vote)), signs[may_vote]
         outputs = outputs_of(clauses, lesson.booleans)

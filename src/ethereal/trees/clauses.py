@@ -86,7 +86,7 @@ def model_of(
     constant = np.zeros(ensemble.n_columns) if ensemble.base is None else np.array(ensemble.base, float)
     constant = constant + np.sum(stumps, axis=0) if stumps else constant
     takes = _takes_missing(ensemble, X, missing)
-    columns = _Columns(ensemble, grown, takes)
+    columns = Columns(ensemble, grown, takes)
     paths = list(_all_leaves(grown, columns))
     literals = [columns.literals(path) for _, _, path in paths]
     for (i, node, _), of_leaf in zip(paths, literals, strict=True):
@@ -211,7 +211,7 @@ def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing)
     return np.asarray(np.isnan(X).any(axis=0))
 
 
-class _Columns:
+class Columns:
     """The Booleans of an ensemble, and what a path becomes in them."""
 
     def __init__(self, ensemble: Ensemble, trees: Sequence[Tree], takes_missing: NDArray[np.bool_]) -> None:
@@ -262,6 +262,10 @@ class _Columns:
         down = round_down(thresholds)
         return [float(t) for t in np.where(np.isfinite(thresholds), down, thresholds)]
 
+    def place(self, feature: int, cut: float) -> int:
+        """Return the place of a threshold among those of its feature, -1 for none."""
+        return self.places[feature].get(cut, -1)
+
     def start(self, feature: int) -> _Seen:
         """Return what is known of a feature before any test."""
         bins = (1 << (self.codes[feature] + 3)) - 1 if feature in self.codes else -1
@@ -298,11 +302,27 @@ class _Columns:
         return [[self.map.n_booleans], [0]]
 
 
-def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
+class Counted(Columns):
+    """The Booleans of a map that is there. Trees ask its columns how many thresholds are exceeded."""
+
+    def __init__(self, feature_map: FeatureMap, starts: NDArray[np.intp]) -> None:
+        self.map, self.codes, self.takes = feature_map, {}, [False] * len(starts)
+        self.first = [*starts.tolist(), feature_map.n_booleans]
+
+    def rounded(self, thresholds: NDArray[np.float64]) -> list[float]:
+        """Return the last count that does not exceed each threshold."""
+        return [float(count) for count in np.floor(thresholds)]
+
+    def place(self, feature: int, cut: float) -> int:
+        """Return the threshold that is exceeded with one more than a count."""
+        return int(cut)
+
+
+def _all_leaves(trees: Sequence[Tree], columns: Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     n_leaves = sum(tree.n_leaves for tree in trees)
     if n_leaves >= MOST_CLAUSES:
         raise ValueError(f"The trees have {n_leaves:,} leaves. {_TOO_LARGE}")
-    every = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
+    every = (leaf for i, tree in enumerate(trees) for leaf in leaves_of(tree, i, columns))
     for n, leaf in enumerate(every):
         if n >= MOST_CLAUSES:
             raise ValueError(
@@ -312,7 +332,7 @@ def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int,
         yield leaf
 
 
-def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
+def leaves_of(tree: Tree, number: int, columns: Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     """Yield the number of the tree, a leaf that a row can reach, and what its path says. Left comes first."""
     left, right, feature = tree.left.tolist(), tree.right.tolist(), tree.feature.tolist()
     cuts, sends_right = columns.rounded(tree.threshold), tree.missing_right.tolist()
@@ -330,7 +350,7 @@ def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, i
 
 
 def _sides(
-    seen: _Seen, columns: _Columns, f: int, cut: float, tree: Tree, node: int, sends_right: bool
+    seen: _Seen, columns: Columns, f: int, cut: float, tree: Tree, node: int, sends_right: bool
 ) -> tuple[list[_Seen], list[_Seen]]:
     """Return what is known of a feature on the left and on the right of a test, in parts that exclude."""
     if seen.missing == _Surely:
@@ -352,7 +372,7 @@ def _sides(
                 side.append(_Seen(missing=_Surely))
         return lefts, rights
     # Above all thresholds or below all, where a value never comes, there is no threshold to ask for.
-    place = columns.places[f].get(cut, -1)
+    place = columns.place(f, cut)
     if abs(cut) <= _LARGEST:
         high = place if seen.high < 0 else min(seen.high, place)
         if seen.low < high:

@@ -21,6 +21,8 @@ from ethereal.model import Model
 from ethereal.model.calibration import softmax
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of, input_matrix
+from ethereal.trees.clauses import Counted, clauses_of, decisive, leaves_of
+from ethereal.trees.sklearn_trees import of_sklearn
 
 HEAVIEST = 31  # vote of a leaf. More did not answer better, and takes wider sums.
 LEAST_IN_LEAF = 5  # rows
@@ -151,34 +153,20 @@ class Grown:
 
     def model(self, n_trees: int | None = None) -> Model:
         """Return the first trees as a model, with a clause for each leaf."""
-        blank, two = self.ground.model, len(self.classes) == 2
-        # One sum decides between two classes.
-        whole = [(tree, (v[:, 1:] - v[:, :1]) * [[0, 1]] if two else v) for tree, v in self.trees]
+        blank, classes = self.ground.model, len(self.classes)
+        whole = [(tree, decisive(values)) for tree, values in self.trees]
         factor = votes_per_logit(whole) if whole else 1.0
-        paths = [(p, values[leaf]) for tree, values in whole[:n_trees] for leaf, p in self._leaves(tree)]
-        literals = [path for path, _ in paths]
-        votes = np.array([value for _, value in paths]).reshape(-1, len(self.classes))
-        clauses = Clauses(
-            np.concatenate([np.zeros(0, np.int32), *literals]).astype(np.int32),
-            np.cumsum([0, *map(len, literals)]),
-            np.rint(factor * votes).astype(np.int32),
-            blank.n_booleans,
-        )
+        # The right side comes first. The order of clauses decides what pruning looks at first.
+        columns = Counted(blank.feature_map, self.ground.starts)
+        leaves = [
+            (columns.literals(path), values[leaf])
+            for i, (tree, values) in enumerate(whole[:n_trees])
+            for _, leaf, path in reversed([*leaves_of(of_sklearn(tree, values), i, columns)])
+        ]
+        votes = np.rint(factor * np.array([values for _, values in leaves]).reshape(-1, classes))
+        clauses = clauses_of([literals for literals, _ in leaves], votes, blank.n_booleans)
         parts: dict[str, Any] = {
             name: getattr(blank, name)
             for name in ("front_end", "feature_names", "provenance", "boolean_rates", "typical_rows")
         }
         return Model.of(clauses, classes=self.classes, booleanizer=blank.fitted, temperature=factor, **parts)
-
-    def _leaves(self, tree: Tree) -> list[tuple[int, list[int]]]:
-        """Return each leaf with the literals on its path."""
-        leaves, left, n = [], [(0, set[int]())], self.ground.model.n_booleans
-        asked = self.ground.starts[tree.feature] + np.floor(tree.threshold).astype(np.intp)
-        while left:
-            node, path = left.pop()
-            if tree.children_left[node] < 0:
-                leaves.append((node, sorted(path)))
-                continue
-            left.append((int(tree.children_left[node]), path | {int(asked[node]) + n}))
-            left.append((int(tree.children_right[node]), path | {int(asked[node])}))
-        return leaves

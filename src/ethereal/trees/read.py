@@ -50,7 +50,7 @@ def read_trees(
     if classes is not None:
         labels = checks.labels(classes)
         if ensemble.classes is None:
-            raise ValueError(f"classes is given, but {ensemble.source} answers a number. Leave classes out.")
+            raise ValueError(f"classes= is given, but {ensemble.source} answers a number. Leave it out.")
         if len(labels) != len(ensemble.classes):
             raise ValueError(
                 f"classes has {len(labels)} labels, but {ensemble.source} has {len(ensemble.classes)} classes"

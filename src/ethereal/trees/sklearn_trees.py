@@ -49,12 +49,11 @@ def _names(estimator: Any) -> tuple[str, ...] | None:
     return None if names is None else tuple(map(str, names))
 
 
-def _simple(fitted: Any, values: NDArray[np.float64], columns: NDArray[np.int64] | None = None) -> Tree:
+def of_sklearn(tree: Any, values: NDArray[np.float64], columns: NDArray[np.int64] | None = None) -> Tree:
     """Return a tree of `sklearn.tree`, whose rows are float32 and whose test is `<=`.
 
     It may look at some columns only.
     """
-    tree = fitted.tree_
     feature = tree.feature if columns is None else np.where(tree.feature < 0, 0, columns[tree.feature])
     to_left = tree.__getstate__()["nodes"]["missing_go_to_left"].astype(bool)
     return Tree(tree.children_left, tree.children_right, feature, tree.threshold, values, ~to_left)
@@ -67,7 +66,7 @@ def _means(estimators: Any, is_number: bool) -> dict[str, Any]:
         values = np.asarray(one.tree_.value[:, 0, :], dtype=np.float64)
         if not is_number:
             values = values / np.maximum(values.sum(axis=1, keepdims=True), 1e-300)
-        trees.append(_simple(one, values / len(estimators)))
+        trees.append(of_sklearn(one.tree_, values / len(estimators)))
     return {"trees": trees, "logits": False}
 
 
@@ -85,7 +84,9 @@ def _isolating(estimator: Any) -> dict[str, Any]:
     trees = []
     for one, columns in zip(estimator.estimators_, estimator.estimators_features_, strict=True):
         depths = one.tree_.compute_node_depths() + _average_path_length(one.tree_.n_node_samples) - 1.0
-        trees.append(_simple(one, np.column_stack([np.zeros_like(depths), depths]), np.asarray(columns)))
+        trees.append(
+            of_sklearn(one.tree_, np.column_stack([np.zeros_like(depths), depths]), np.asarray(columns))
+        )
     # All scores are 0.5 where it learned from one row.
     base = -np.log2(-offset) * usual if usual else float(offset > -0.5)
     return {"classes": np.array([-1, 1]), "trees": trees, "base": np.array([base, 0.0]), "logits": False,
@@ -102,7 +103,9 @@ def _boosted(estimator: Any) -> dict[str, Any]:
     n_columns, width = _n_columns(estimator), estimator.estimators_.shape[1]
     first = estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_), dtype=np.float32))
     grown = [
-        _simple(one, _in_column(estimator.learning_rate * one.tree_.value[:, 0, 0], k, width, n_columns))
+        of_sklearn(
+            one.tree_, _in_column(estimator.learning_rate * one.tree_.value[:, 0, 0], k, width, n_columns)
+        )
         for of_stage in estimator.estimators_
         for k, one in enumerate(of_stage)
     ]
