@@ -1,4 +1,4 @@
-"""Trees that answer a number, and isolation forests: the Model answers like the library, on the host and as C."""
+"""Trees that answer a number, and isolation forests: the Model and its C answer like the library."""
 
 from __future__ import annotations
 
@@ -99,13 +99,12 @@ def test_the_c_gives_the_numbers_of_the_host_and_pruning_makes_it_small():
 @pytest.mark.parametrize("contamination", ["auto", 0.1])
 @pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"max_samples": 1}])
 def test_isolation_forests_answer_like_the_library(contamination, options):
-    forest = forests.IsolationForest(
-        n_estimators=20, contamination=contamination, random_state=0, **options
-    ).fit(X[::2])
+    options = {"n_estimators": 20, "contamination": contamination, "random_state": 0, **options}
+    forest = forests.IsolationForest(**options).fit(X[::2])
     result = import_trees(forest, X)
     assert result.model.classes.tolist() == [-1, 1]
     assert (result.model.predict(X) == forest.predict(X)).all()
-    assert result.n_certain > 0.9 * len(X) or options == {"max_samples": 1}
+    assert result.n_certain > 0.9 * len(X) or "max_samples" in options
     assert (result.n_rows, result.n_differing) == (len(X), 0)
 
 

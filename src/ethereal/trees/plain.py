@@ -33,7 +33,7 @@ class Tree:
     feature, threshold
         What an inner node tests. The test is `value > threshold`, in float64.
     values
-        What each leaf adds to each class, or to the number, nodes x columns. Rows of inner nodes are not read.
+        What each leaf adds to each class or to the number, nodes x columns. Inner nodes are not read.
     missing_right
         Where a missing value goes right, by default nowhere.
     listed

@@ -103,11 +103,9 @@ def _boosted(estimator: Any) -> dict[str, Any]:
     n_columns, width = _n_columns(estimator), estimator.estimators_.shape[1]
     first = estimator._raw_predict_init(np.zeros((1, estimator.n_features_in_), dtype=np.float32))
     grown = [
-        of_sklearn(
-            one.tree_, _in_column(estimator.learning_rate * one.tree_.value[:, 0, 0], k, width, n_columns)
-        )
+        of_sklearn(tree, _in_column(estimator.learning_rate * tree.value[:, 0, 0], k, width, n_columns))
         for of_stage in estimator.estimators_
-        for k, one in enumerate(of_stage)
+        for k, tree in enumerate(one.tree_ for one in of_stage)
     ]
     base = np.append(np.zeros(n_columns - width), first[0])
     return {"trees": grown, "base": base, "tie_last": width < n_columns}
