@@ -24,7 +24,9 @@ X = X.astype(np.float32).astype(np.float64)  # no value lies between two float32
 def _lightgbm(**options):
     lightgbm = pytest.importorskip("lightgbm", reason="needs lightgbm, in the extra study")
     pytest.importorskip("treelite", reason="needs treelite, in the extra trees")
-    return lightgbm.LGBMRegressor(n_estimators=6, num_leaves=7, verbose=-1, random_state=0, **options)
+    return lightgbm.LGBMRegressor(
+        n_estimators=6, num_leaves=7, verbose=-1, random_state=0, n_jobs=1, **options
+    )
 
 
 def _xgboost(**options):
@@ -79,8 +81,8 @@ def test_trees_without_a_test_are_a_constant_number():
 
 def test_many_leaves_keep_sums_that_float32_holds():
     rng = np.random.default_rng(0)
-    rows = rng.normal(size=(6000, 2)).astype(np.float32)
-    tree = trees.ExtraTreeRegressor(random_state=0).fit(rows, rng.normal(size=6000))
+    rows = rng.normal(size=(4000, 2)).astype(np.float32)
+    tree = trees.ExtraTreeRegressor(random_state=0).fit(rows, rng.normal(size=4000))
     result = import_trees(tree, rows, votes=32767)
     assert result.difference <= result.bound
     assert result.model.needs.heaviest_vote < 32767
@@ -88,7 +90,7 @@ def test_many_leaves_keep_sums_that_float32_holds():
 
 def test_the_c_gives_the_numbers_of_the_host_and_pruning_makes_it_small():
     pytest.importorskip("unicorn")
-    forest = forests.RandomForestRegressor(10, min_samples_leaf=3, random_state=0).fit(X[::2], Y[::2])
+    forest = forests.RandomForestRegressor(5, min_samples_leaf=12, random_state=0).fit(X[::2], Y[::2])
     model = ethereal.from_trees(forest, X[::2])
     for one in (model, ethereal.prune(model, X[::2], Y[::2], flash="1k").model):
         program = on_rows(choose(one), X[:40])

@@ -100,13 +100,11 @@ def test_labels_and_names_must_be_as_many_as_there_are():
 
 
 def test_trees_of_too_many_leaves_are_refused():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(60_000, 2)).astype(np.float32)
-    labels = rng.integers(0, 2, len(rows))
-    forest = forests.ExtraTreesClassifier(4, max_features=1, random_state=0).fit(rows, labels)
-    assert sum(one.tree_.n_leaves for one in forest.estimators_) >= 100_000
-    with pytest.raises(ValueError, match=r"leaves\. A Model is made of fewer than 100,000"):
-        ethereal.from_trees(forest)
+    nodes, inner = np.arange(2**18 - 1), 2**17 - 1
+    left = np.where(nodes < inner, 2 * nodes + 1, -1)
+    tree = Tree(left, left + 1, nodes * 0, nodes + 0.5, np.zeros((len(nodes), 2)))
+    with pytest.raises(ValueError, match=r"131,072 leaves\. A Model is made of fewer than 100,000"):
+        model_of(Ensemble([tree], np.array([0, 1]), 1))
 
 
 def test_categories_must_be_small_whole_numbers():
