@@ -1,6 +1,7 @@
 """Ensembles of trees as Models, for lab/notes/trees.md. Tables are those of ETHEREAL_DATA.
 
     python lab/benchmarks/trees.py equal          # rows that a Model answers otherwise than its library
+    python lab/benchmarks/trees.py numbers        # regressors of the last column, and isolation forests
     python lab/benchmarks/trees.py walk           # unpruned trees in "straight" beside a walk through them
     python lab/benchmarks/trees.py pruned         # a forest of 25 x 14 pruned to a tenth of its flash
     python lab/benchmarks/trees.py export         # seconds to import and export a forest of 25 x 14
@@ -43,6 +44,17 @@ KINDS = {
     "XGBoost, a file": None,
 }
 
+NUMBERS = {
+    "RandomForest": lambda: forests.RandomForestRegressor(25, max_depth=10, random_state=0),
+    "ExtraTrees": lambda: forests.ExtraTreesRegressor(25, max_depth=10, random_state=0),
+    "GradientBoosting": lambda: forests.GradientBoostingRegressor(n_estimators=40, random_state=0),
+    "HistGradientBoosting": lambda: forests.HistGradientBoostingRegressor(max_iter=40, random_state=0),
+    "LightGBM": lambda: lightgbm.LGBMRegressor(n_estimators=40, verbose=-1, random_state=0, n_jobs=1),
+    "XGBoost": lambda: xgboost.XGBRegressor(n_estimators=40, n_jobs=1),
+    "IsolationForest": lambda: forests.IsolationForest(random_state=0),
+    "IsolationForest, 5 %": lambda: forests.IsolationForest(contamination=0.05, random_state=0),
+}
+
 
 def table(name, seed=0):
     """Return training rows and test rows, with their labels. A seed draws the former where they are many."""
@@ -81,6 +93,31 @@ def equal(names, seeds):
             print(
                 f"{name}; {kind}; {result.n_trees}; {result.n_leaves}; {result.model.n_clauses}; "
                 f"{result.n_rows}; {100 * result.certain:.1f}; {differing}; {result.n_ties}; {seconds:.1f}",
+                flush=True,
+            )
+
+
+def numbers(names, seeds):
+    print("table; kind; leaves; rows; certain %; differing or beyond; largest difference; bound; spread")
+    for name in names:
+        X, _, X_test, _ = table(name)
+        X, X_test = X.astype(np.float32), X_test.astype(np.float32)  # no value between two of a board
+        known = ~np.isnan(X[:, -1])
+        rows = np.concatenate([X, X_test])
+        for kind, make in NUMBERS.items():
+            if kind == "GradientBoosting" and np.isnan(X[:, :-1]).any():
+                continue
+            if kind.startswith("Isolation"):
+                result, spread = import_trees(make().fit(X), rows), ""
+            else:
+                estimator = make().fit(X[known, :-1], X[known, -1])
+                result, spread = import_trees(estimator, rows[:, :-1]), f"{np.std(X[known, -1]):.4g}"
+            known_by = "; ".join(
+                f"{one:.3g}" if one is not None else "" for one in (result.difference, result.bound)
+            )
+            print(
+                f"{name}; {kind}; {result.n_leaves}; {result.n_rows}; {100 * result.certain:.1f}; "
+                f"{result.n_differing}; {known_by}; {spread}",
                 flush=True,
             )
 
@@ -155,7 +192,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("equal", "walk", "pruned", "export"))
+    parser.add_argument("what", choices=("equal", "numbers", "walk", "pruned", "export"))
     parser.add_argument("--tables", default=",".join(TABLES), help="names, with commas")
     parser.add_argument("--seeds", type=int, default=1, help="of rows and forests, for pruned")
     args = parser.parse_args()

@@ -44,6 +44,11 @@ REFUSED = {
         ValueError,
         "function of the sum of its leaves .LogLink.",
     ),
+    "numbers beyond float32": (
+        lambda: fitted(DecisionTreeRegressor(max_depth=2), Y * 1e300),
+        ValueError,
+        "Train on labels in another unit",
+    ),
     "an offset that cannot be": (
         lambda: _isolating(offset_=0.5),
         ValueError,
