@@ -149,9 +149,10 @@ def _answer(ensemble: Ensemble, values: NDArray[np.float64], constant: NDArray[n
         try:
             whole, number, error = _whole_number(values[:, 0], float(constant[0]), tree, votes)
         except ValueError:
+            largest = max(abs(constant[0]), np.abs(values).max())
             raise ValueError(
-                f"the numbers of {ensemble.source}, such as {max(abs(constant[0]), np.abs(values).max()):.3g}, are too large or too "
-                "small for float32. Train on labels in another unit."
+                f"the numbers of {ensemble.source}, such as {largest:.3g}, are too large or too small for "
+                "float32. Train on labels in another unit."
             ) from None
         known = {"votes_per_unit": 1 / number.scale, "rounding": error}
         return whole[:, None], {"output": number}, known
