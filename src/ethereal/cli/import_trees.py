@@ -20,6 +20,7 @@ from ethereal.datasets.options import TableOptions
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
     from ethereal.model import Model
+    from ethereal.trees import TreeImport
 
 
 @app.command("import")
@@ -72,27 +73,26 @@ def import_trees(
             result = trees.import_trees(forest, given.X, **options)
         result.model.save(out)
         score = None if rows is None else _score(result.model, given)
-    is_number = result.model.is_number
     if as_json:
-        facts = {
-            "model": str(out),
-            "source": result.source,
-            "trees": result.n_trees,
-            "leaves": result.n_leaves,
-        }
-        facts |= {"clauses": result.model.n_clauses, "rows": result.n_rows, "certain": result.n_certain}
-        facts |= {"differing": result.n_differing}
-        facts |= {"difference": result.difference, "bound": result.bound} if is_number else {}
-        typer.echo(json.dumps(facts | {"r2" if is_number else "accuracy": score}))
+        typer.echo(json.dumps({"model": str(out), **_facts(result, score)}))
         return
     tell = partial(say, err=is_standard_output(out))
     for line in str(result).splitlines():
         tell(line)
     if score is not None:
-        tell(
-            f"R2: {score:.3f} on these rows" if is_number else f"accuracy: {100 * score:.2f} % on these rows"
-        )
+        told = f"R2: {score:.3f}" if result.model.is_number else f"accuracy: {100 * score:.2f} %"
+        tell(f"{told} on these rows")
     tell(f"written: {out}")
+
+
+def _facts(result: TreeImport, score: float | None) -> dict[str, Any]:
+    """Return what is told as JSON."""
+    facts = {"source": result.source, "trees": result.n_trees, "leaves": result.n_leaves}
+    facts |= {"clauses": result.model.n_clauses, "rows": result.n_rows, "certain": result.n_certain}
+    facts |= {"differing": result.n_differing}
+    if result.model.is_number:
+        return facts | {"difference": result.difference, "bound": result.bound, "r2": score}
+    return facts | {"accuracy": score}
 
 
 def _labels(classes: str | None) -> list[Any] | None:
