@@ -41,9 +41,19 @@ from ethereal_study.baselines.vector_trees import VectorTrees, vector_trees, vec
 from small_tables import TARGET, machines, rows_of
 
 # Those that were looked at while the rule was chosen, and those that are only judged.
-CHOOSING = ("vehicle", "segment", "phoneme", "german", "contraceptive", "wdbc")
-JUDGED = ("magic", "satimage", "texture", "penbased", "spambase", "ring", "banana", "splice", "titanic",
-          "marketing", "mammographic", "saheart")  # fmt: skip
+CHOOSING = (
+    "vehicle",
+    "segment",
+    "phoneme",
+    "contraceptive",
+    "wdbc",
+    "twonorm",
+    "pima",
+    "letter",
+    "optdigits",
+)
+JUDGED = ("german", "magic", "satimage", "texture", "penbased", "spambase", "ring", "banana", "splice",
+          "titanic", "marketing", "mammographic", "saheart")  # fmt: skip
 FLASH, INSTRUCTIONS = (1024, 2048, 4096, 8192), (100, 200, 400, 800)
 BOUNDS = [("flash", n) for n in FLASH] + [("instructions", n) for n in INSTRUCTIONS]
 MOST_ROWS, MOST_TEST, EXECUTED = 2000, 2000, 32

@@ -1,6 +1,7 @@
 """Ensembles of trees as Models, for lab/notes/trees.md. Tables are those of ETHEREAL_DATA.
 
     python lab/benchmarks/trees.py equal          # rows that a Model answers otherwise than its library
+    python lab/benchmarks/trees.py numbers        # regressors of the last column, and isolation forests
     python lab/benchmarks/trees.py walk           # unpruned trees in "straight" beside a walk through them
     python lab/benchmarks/trees.py pruned         # a forest of 25 x 14 pruned to a tenth of its flash
     python lab/benchmarks/trees.py export         # seconds to import and export a forest of 25 x 14
@@ -10,6 +11,7 @@ executed. Each line is printed when it is known.
 """
 
 import argparse
+import itertools
 import os
 import time
 import warnings
@@ -42,9 +44,20 @@ KINDS = {
     "XGBoost, a file": None,
 }
 
+NUMBERS = {
+    "RandomForest": lambda: forests.RandomForestRegressor(25, max_depth=10, random_state=0),
+    "ExtraTrees": lambda: forests.ExtraTreesRegressor(25, max_depth=10, random_state=0),
+    "GradientBoosting": lambda: forests.GradientBoostingRegressor(n_estimators=40, random_state=0),
+    "HistGradientBoosting": lambda: forests.HistGradientBoostingRegressor(max_iter=40, random_state=0),
+    "LightGBM": lambda: lightgbm.LGBMRegressor(n_estimators=40, verbose=-1, random_state=0, n_jobs=1),
+    "XGBoost": lambda: xgboost.XGBRegressor(n_estimators=40, n_jobs=1),
+    "IsolationForest": lambda: forests.IsolationForest(random_state=0),
+    "IsolationForest, 5 %": lambda: forests.IsolationForest(contamination=0.05, random_state=0),
+}
 
-def table(name):
-    """Return training rows and test rows, with their labels."""
+
+def table(name, seed=0):
+    """Return training rows and test rows, with their labels. A seed draws the former where they are many."""
     if name == "breast":
         X, y = load_breast_cancer(return_X_y=True)
         is_test = np.arange(len(y)) % 5 == 4
@@ -52,11 +65,11 @@ def table(name):
         data = np.load(FOLDER / f"{name}.npz", allow_pickle=False)
         X, y, is_test = data["X"], data["y"], data["test"]
         X, y = X.reshape(len(X), -1).astype(np.float64), np.unique(y, return_inverse=True)[1]
-    train = np.random.default_rng(0).permutation(np.flatnonzero(~is_test))[:MOST_ROWS]
+    train = np.random.default_rng(seed).permutation(np.flatnonzero(~is_test))[:MOST_ROWS]
     return X[train], y[train], X[is_test], y[is_test]
 
 
-def equal(names):
+def equal(names, seeds):
     print("table; kind; trees; leaves; clauses; rows; certain %; differing; of these ties; seconds")
     for name in names:
         X, y, X_test, _ = table(name)
@@ -84,7 +97,32 @@ def equal(names):
             )
 
 
-def walk(names):
+def numbers(names, seeds):
+    print("table; kind; leaves; rows; certain %; differing or beyond; largest difference; bound; spread")
+    for name in names:
+        X, _, X_test, _ = table(name)
+        X, X_test = X.astype(np.float32), X_test.astype(np.float32)  # no value between two of a board
+        known = ~np.isnan(X[:, -1])
+        rows = np.concatenate([X, X_test])
+        for kind, make in NUMBERS.items():
+            if kind == "GradientBoosting" and np.isnan(X[:, :-1]).any():
+                continue
+            if kind.startswith("Isolation"):
+                result, spread = import_trees(make().fit(X), rows), ""
+            else:
+                estimator = make().fit(X[known, :-1], X[known, -1])
+                result, spread = import_trees(estimator, rows[:, :-1]), f"{np.std(X[known, -1]):.4g}"
+            known_by = "; ".join(
+                f"{one:.3g}" if one is not None else "" for one in (result.difference, result.bound)
+            )
+            print(
+                f"{name}; {kind}; {result.n_leaves}; {result.n_rows}; {100 * result.certain:.1f}; "
+                f"{result.n_differing}; {known_by}; {spread}",
+                flush=True,
+            )
+
+
+def walk(names, seeds):
     from ethereal_study.baselines.vector_trees import train_vector_trees, vector_trees
 
     print("table; trees x depth; walk flash, instructions; straight flash, instructions; more %")
@@ -111,28 +149,29 @@ def walk(names):
             )
 
 
-def pruned(names):
-    print("table; forest leaves; its flash; accuracy; pruned flash; accuracy; points; seconds to prune")
-    for name in names:
-        X, y, X_test, y_test = table(name)
+def pruned(names, seeds):
+    print("table; seed; forest leaves; its flash; accuracy; pruned flash; accuracy; points; error; seconds")
+    for name, seed in itertools.product(names, range(seeds)):
+        X, y, X_test, y_test = table(name, seed)
         kept = np.arange(len(y)) % 5 != 4  # the others choose
-        forest = forests.RandomForestClassifier(25, max_depth=14, random_state=0).fit(X[kept], y[kept])
+        forest = forests.RandomForestClassifier(25, max_depth=14, random_state=seed).fit(X[kept], y[kept])
         model = ethereal.from_trees(forest, X[kept])
         whole = choose(model, target="cortex-m7", flash=1 << 24).flash_bytes
         began = time.process_time()
-        result = ethereal.prune(model, X[kept], y[kept], validation=(X[~kept], y[~kept]), flash=whole // 10)
-        small = result.model
+        result = ethereal.prune(model, X[kept], y[kept], validation=(X[~kept], y[~kept]), flash=whole // 10,
+                                random_state=seed)  # fmt: skip
         seconds = time.process_time() - began
-        before, after = ((m.predict(X_test) == y_test).mean() * 100 for m in (model, small))
-        flash = choose(small, target="cortex-m7").flash_bytes
+        before, after = ((m.predict(X_test) == y_test).astype(float) for m in (model, result.model))
+        error = 100 * np.std(after - before) / len(before) ** 0.5
         print(
-            f"{name}; {model.n_clauses}; {whole}; {before:.2f}; {flash}; {after:.2f}; "
-            f"{after - before:+.2f}; {seconds:.0f}",
+            f"{name}; {seed}; {model.n_clauses}; {whole}; {100 * before.mean():.2f}; "
+            f"{result.footprint.bytes}; {100 * after.mean():.2f}; {100 * (after - before).mean():+.2f}; "
+            f"{error:.2f}; {seconds:.0f}",
             flush=True,
         )
 
 
-def export(names):
+def export(names, seeds):
     print("table; leaves; literals; seconds to import, to export; layout; flash at most")
     for name in names:
         X, y, *_ = table(name)
@@ -153,8 +192,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("what", choices=("equal", "walk", "pruned", "export"))
+    parser.add_argument("what", choices=("equal", "numbers", "walk", "pruned", "export"))
     parser.add_argument("--tables", default=",".join(TABLES), help="names, with commas")
+    parser.add_argument("--seeds", type=int, default=1, help="of rows and forests, for pruned")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
-    globals()[args.what](args.tables.split(","))
+    globals()[args.what](args.tables.split(","), args.seeds)

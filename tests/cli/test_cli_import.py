@@ -93,3 +93,19 @@ def test_what_is_no_file_of_trees_is_refused(call, saved, tmp_path):
     assert not (tmp_path / "m.etm").exists()
     failed = call("import", "f.json", "-o", "m.etm", "--classes", "a,b", code=1)
     assert "2 labels" in failed.stderr
+
+
+def test_a_number_comes_in_with_its_largest_difference(call, tmp_path):
+    X, _ = load_wine(return_X_y=True)
+    X, y = X[:, 1:].astype(np.float32), X[:, 0]
+    xgboost.XGBRegressor(n_estimators=5, max_depth=3, n_jobs=1).fit(X, y).save_model(tmp_path / "n.json")
+    header = ",".join([*(f"x{i}" for i in range(X.shape[1])), "alcohol"])
+    np.savetxt(tmp_path / "n.csv", np.column_stack([X, y]), "%.9g", ",", header=header, comments="")
+    shown = call("import", "n.json", "-o", "n.etm", "--rows", "n.csv", "--label", "alcohol").stdout
+    assert "largest difference" in shown
+    assert "R2: 0." in shown
+    facts = json.loads(call("import", "n.json", "-o", "n.etm", "--json").stdout)
+    assert 0 < facts["bound"] < 0.01
+    assert Model.load("n.etm").is_number
+    failed = call("import", "n.json", "-o", "n.etm", "--classes", "a,b", code=1)
+    assert "answers a number" in failed.stderr

@@ -15,7 +15,9 @@ from ethereal.trees import import_trees
 def _lightgbm(**options):
     lightgbm = pytest.importorskip("lightgbm", reason="needs lightgbm, in the extra study")
     pytest.importorskip("treelite", reason="needs treelite, in the extra trees")
-    return lightgbm.LGBMClassifier(n_estimators=6, num_leaves=7, verbose=-1, random_state=0, **options)
+    return lightgbm.LGBMClassifier(
+        n_estimators=6, num_leaves=7, verbose=-1, random_state=0, n_jobs=1, **options
+    )
 
 
 def _xgboost(**options):

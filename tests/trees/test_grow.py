@@ -11,6 +11,7 @@ from ethereal.device import find_target
 from ethereal.device.program import execute, on_rows
 from ethereal.export import choose
 from ethereal.model.engine import booleans_of
+from ethereal.trees import unseen
 from ethereal.trees.grow import HEAVIEST, Ground, Shape, boosted, votes_per_logit
 from ethereal.trees.unseen import unseen_shares, with_unseen
 
@@ -107,8 +108,9 @@ def test_nothing_to_learn_is_a_model_without_clauses():
 
 
 @pytest.mark.parametrize("with_groups", [False, True])
-def test_no_learner_answers_a_row_that_it_saw(with_groups):
+def test_no_learner_answers_a_row_that_it_saw(with_groups, monkeypatch):
     """The label of a row, or of its group, changes no answer to that row."""
+    monkeypatch.setattr(unseen, "_FOREST", 5)
     codes = Ground.like(_machine(X, Y), X).codes(X)
     groups = np.arange(150) // 5 if with_groups else None
     shares = unseen_shares(codes, Y, 3, groups, 0)

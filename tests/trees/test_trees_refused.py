@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import ethereal
 from ethereal.trees import boosted
@@ -25,14 +25,34 @@ def fitted(estimator, y=Y):
     return estimator.fit(X, y)
 
 
+def _isolating(**fitted):
+    forest = forests.IsolationForest(n_estimators=2, random_state=0).fit(X)
+    vars(forest).update(fitted)
+    return forest
+
+
 REFUSED = {
     "a class": (lambda: DecisionTreeClassifier, TypeError, "fitted"),
     "not fitted": (lambda: DecisionTreeClassifier(), ValueError, "is not fitted"),
-    "a regressor": (lambda: fitted(forests.RandomForestRegressor(2)), TypeError, "answers a number"),
-    "an isolation forest": (
-        lambda: forests.IsolationForest(n_estimators=2).fit(X),
-        TypeError,
-        "how odd a row is",
+    "several numbers": (
+        lambda: fitted(forests.RandomForestRegressor(2), np.column_stack([Y, Y, Y])),
+        ValueError,
+        "answers 3 numbers",
+    ),
+    "a function of the sum": (
+        lambda: fitted(forests.HistGradientBoostingRegressor(loss="poisson", max_iter=2), Y + 1.0),
+        ValueError,
+        "function of the sum of its leaves .LogLink.",
+    ),
+    "numbers beyond float32": (
+        lambda: fitted(DecisionTreeRegressor(max_depth=2), Y * 1e300),
+        ValueError,
+        "Train on labels in another unit",
+    ),
+    "an offset that cannot be": (
+        lambda: _isolating(offset_=0.5),
+        ValueError,
+        "offset_ of the IsolationForest",
     ),
     "a pipeline": (lambda: make_pipeline(StandardScaler(), DecisionTreeClassifier()), TypeError, "last step"),
     "a search": (
@@ -40,7 +60,11 @@ REFUSED = {
         TypeError,
         "best_estimator_",
     ),
-    "another library": (lambda: object(), TypeError, "not read. Give a fitted classifier of scikit-learn"),
+    "another library": (
+        lambda: object(),
+        TypeError,
+        "not read. Give a fitted classifier or regressor of scikit-learn",
+    ),
     "another estimator": (lambda: fitted(LogisticRegression(max_iter=500)), TypeError, "LogisticRegression"),
     "several labels": (
         lambda: fitted(forests.RandomForestClassifier(2), np.column_stack([Y, Y])),
@@ -68,6 +92,8 @@ def test_what_is_not_an_ensemble_of_classes_is_refused_by_name(what):
 
 def test_labels_and_names_must_be_as_many_as_there_are():
     tree = fitted(DecisionTreeClassifier(max_depth=2))
+    with pytest.raises(ValueError, match=r"classes= is given, .* answers a number"):
+        ethereal.from_trees(fitted(DecisionTreeRegressor(max_depth=2)), classes=["a", "b"])
     for options, told in (
         ({"classes": ["a"]}, "1 labels, but .* has 3 classes"),
         ({"feature_names": ["a"]}, "1 names, but .* has 4 features"),
@@ -79,13 +105,11 @@ def test_labels_and_names_must_be_as_many_as_there_are():
 
 
 def test_trees_of_too_many_leaves_are_refused():
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(60_000, 2)).astype(np.float32)
-    labels = rng.integers(0, 2, len(rows))
-    forest = forests.ExtraTreesClassifier(4, max_features=1, random_state=0).fit(rows, labels)
-    assert sum(one.tree_.n_leaves for one in forest.estimators_) >= 100_000
-    with pytest.raises(ValueError, match=r"leaves\. A Model is made of fewer than 100,000"):
-        ethereal.from_trees(forest)
+    nodes, inner = np.arange(2**18 - 1), 2**17 - 1
+    left = np.where(nodes < inner, 2 * nodes + 1, -1)
+    tree = Tree(left, left + 1, nodes * 0, nodes + 0.5, np.zeros((len(nodes), 2)))
+    with pytest.raises(ValueError, match=r"131,072 leaves\. A Model is made of fewer than 100,000"):
+        model_of(Ensemble([tree], np.array([0, 1]), 1))
 
 
 def test_categories_must_be_small_whole_numbers():
@@ -97,6 +121,21 @@ def test_categories_must_be_small_whole_numbers():
     tree = Tree([1, -1, -1], [2, -1, -1], [0, 0, 0], [0, 0, 0], np.eye(3)[:, :2], listed=listed)
     with pytest.raises(ValueError, match="category 5000"):
         model_of(Ensemble([tree], np.array([0, 1]), 1))
+
+
+def test_numbers_that_a_library_transforms_are_refused():
+    xgboost = pytest.importorskip("xgboost", reason="needs xgboost, in the extra test")
+    lightgbm = pytest.importorskip("lightgbm", reason="needs lightgbm, in the extra study")
+    pytest.importorskip("treelite", reason="needs treelite, in the extra trees")
+    trees = xgboost.XGBRegressor
+    for make, objective in ((trees, "count:poisson"), (trees, "binary:logistic"),
+                            (lightgbm.LGBMRegressor, "cross_entropy")):  # fmt: skip
+        estimator = fitted(make(n_estimators=2, objective=objective), (Y > 0).astype(float))
+        with pytest.raises(ValueError, match="function of the sum"):
+            ethereal.from_trees(estimator)
+    several = fitted(xgboost.XGBRegressor(n_estimators=2), np.column_stack([Y, Y]))
+    with pytest.raises(ValueError, match="answers 2 numbers"):
+        ethereal.from_trees(several)
 
 
 def test_nodes_that_make_no_tree_are_refused():

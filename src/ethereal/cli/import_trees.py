@@ -20,6 +20,7 @@ from ethereal.datasets.options import TableOptions
 if TYPE_CHECKING:
     from ethereal.datasets.rows import Rows
     from ethereal.model import Model
+    from ethereal.trees import TreeImport
 
 
 @app.command("import")
@@ -71,23 +72,27 @@ def import_trees(
             given = read(rows, table, like=tolerant)
             result = trees.import_trees(forest, given.X, **options)
         result.model.save(out)
-        accuracy = None if rows is None else _accuracy(result.model, given)
+        score = None if rows is None else _score(result.model, given)
     if as_json:
-        facts = {
-            "model": str(out),
-            "source": result.source,
-            "trees": result.n_trees,
-            "leaves": result.n_leaves,
-        }
-        facts |= {"clauses": result.model.n_clauses, "rows": result.n_rows, "certain": result.n_certain}
-        typer.echo(json.dumps(facts | {"differing": result.n_differing, "accuracy": accuracy}))
+        typer.echo(json.dumps({"model": str(out), **_facts(result, score)}))
         return
     tell = partial(say, err=is_standard_output(out))
     for line in str(result).splitlines():
         tell(line)
-    if accuracy is not None:
-        tell(f"accuracy: {100 * accuracy:.2f} % on these rows")
+    if score is not None:
+        told = f"R2: {score:.3f}" if result.model.is_number else f"accuracy: {100 * score:.2f} %"
+        tell(f"{told} on these rows")
     tell(f"written: {out}")
+
+
+def _facts(result: TreeImport, score: float | None) -> dict[str, Any]:
+    """Return what is told as JSON."""
+    facts = {"source": result.source, "trees": result.n_trees, "leaves": result.n_leaves}
+    facts |= {"clauses": result.model.n_clauses, "rows": result.n_rows, "certain": result.n_certain}
+    facts |= {"differing": result.n_differing}
+    if result.model.is_number:
+        return facts | {"difference": result.difference, "bound": result.bound, "r2": score}
+    return facts | {"accuracy": score}
 
 
 def _labels(classes: str | None) -> list[Any] | None:
@@ -98,8 +103,13 @@ def _labels(classes: str | None) -> list[Any] | None:
     return [int(text) for text in texts] if all(text.lstrip("-").isdigit() for text in texts) else texts
 
 
-def _accuracy(model: Model, rows: Rows) -> float | None:
-    """Return the accuracy on rows with labels that the model knows, None without such."""
+def _score(model: Model, rows: Rows) -> float | None:
+    """Return the accuracy or R2 on rows with labels that the model knows, None without such."""
+    if model.is_number:
+        from sklearn.metrics import r2_score
+
+        is_given = rows.y.dtype.kind in "fiub" and len(rows.y) > 1
+        return float(r2_score(rows.y, model.predict(rows.X))) if is_given else None
     known = set(map(str, model.classes.tolist()))
     labels = list(map(str, rows.y.tolist()))
     if not labels or not set(labels) <= known:

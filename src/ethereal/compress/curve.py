@@ -22,7 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ethereal.base.splits import hold_out
 from ethereal.compress import shorten_on
-from ethereal.compress.task import Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
+from ethereal.compress.narrow import narrowed
+from ethereal.compress.task import MOST_FITTED, Bits, ClassTask, Floats, HeldOut, Lesson, Task, task_of
 from ethereal.model import Model, Number
 from ethereal.model.engine import booleans_of, input_matrix, is_windows
 from ethereal.model.needs import AND_LINES, FRAMED, PATCHES, Supports
@@ -182,6 +183,8 @@ def smaller_models(model: Model, rows: PruneRows, scale: float, teacher: Teacher
     yield 0.0, model.simplify()
     begin, n_rows = begin or model, len(lesson.booleans)
     start = shorten_on(begin, lesson.booleans) if begin.patch is None else begin.simplify()
+    if start.is_number and start.n_clauses > MOST_FITTED:
+        start = narrowed(start)  # equal clauses were joined
     yield 0.0, start
     every = math.ceil(n_rows / _FEW_ROWS)
     pruner = task.pruner(start, lesson.some(every), seed)

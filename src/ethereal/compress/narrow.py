@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ethereal.model import Model
+from ethereal.model import Model, Number
 
 _WIDE, _NARROW = 2047, 127
 
@@ -19,10 +19,14 @@ def narrowed(model: Model) -> Model:
     >>> narrowed(wide).weights.ravel().tolist(), round(narrowed(wide).temperature, 1)
     ([127, -2], 15.5)
     """
-    heaviest = model.needs.heaviest_vote
-    if heaviest <= _WIDE:
+    heaviest, is_number = model.needs.heaviest_vote, isinstance(model.output, Number)
+    if heaviest <= (_NARROW if is_number else _WIDE):
         return model
     factor = _NARROW / heaviest
+    if is_number:  # whose scale is a power of two
+        factor = Number.scale_of(factor)
     votes = np.rint(model.weights * factor).astype(np.int32)
     narrow = model._with(clauses=model.clauses.voting(votes))
+    if isinstance(model.output, Number):
+        return narrow.with_number(scale=model.output.scale / factor)
     return narrow.with_temperature(max(1e-6, model.temperature * factor))

@@ -32,6 +32,7 @@ Floats = NDArray[np.float64]
 
 _LEVEL = 0.9  # of the interval around a number
 _NORMAL = 1.645  # half an interval of that level, in standard deviations of normal errors
+MOST_FITTED = 1000  # clauses whose votes are fitted again. The time grows with their cube.
 
 
 @dataclass(frozen=True)
@@ -211,8 +212,10 @@ class NumberTask:
         return literal_signs(model)
 
     def finished(self, model: Model, lesson: Lesson) -> Model:
-        """Return the model with votes that are fitted again to all clauses that are left."""
+        """Return the model with votes that are fitted again to all clauses that are left, unless many are."""
         clauses = model.clauses
+        if len(clauses) > MOST_FITTED:
+            return model.simplify()
         signs, may_vote = clause_signs(clauses, lesson.signs)
         clauses, signs = clauses.take(np.flatnonzero(may_vote)), signs[may_vote]
         outputs, line = outputs_of(clauses, lesson.booleans), model.output.line  # type: ignore[union-attr]

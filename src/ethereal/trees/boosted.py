@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ethereal.base.package import lacks
-from ethereal.trees.plain import Ensemble, Listed, Tree
+from ethereal.trees.plain import Ensemble, Listed, Tree, refuse_link, refuse_several
 
 _LEAF, _NUMBER, _CATEGORY = 0, 1, 2  # kinds of nodes of treelite
 _BELOW, _NOT_ABOVE = 2, 3  # its comparisons, < and <=
@@ -119,27 +119,27 @@ def _plain(model: Any, source: str, names: tuple[str, ...] | None, float64: bool
     def field(name: str) -> NDArray[Any]:
         return np.asarray(header.get_field(name))
 
-    task = int(field("task_type")[0])
-    if _TASKS.get(task) != "classes":
-        what = _TASKS.get(task, "something else")
-        raise ValueError(f"{source} answers {what}. Only classifiers become a Model. Train one.")
-    if int(field("num_target")[0]) > 1:
-        n = int(field("num_target")[0])
-        raise ValueError(f"{source} answers {n} labels per row. A Model answers one. Train one per label.")
-    width = int(field("num_class")[0])
-    n_classes, n_features = max(2, width), int(field("num_feature")[0])
+    task = _TASKS.get(int(field("task_type")[0]), "something else")
+    if task not in ("classes", "a number"):
+        raise ValueError(f"{source} answers {task}. Classifiers and regressors become a Model. Train one.")
+    refuse_several(source, int(field("num_target")[0]), "labels" if task == "classes" else "numbers")
+    if task == "a number":
+        refuse_link(source, str(header.get_field("postprocessor")))
+    width, n_features = int(field("num_class")[0]), int(field("num_feature")[0])
+    n_columns = max(2, width) if task == "classes" else 1
     owner = field("class_id").astype(np.int64)
-    of_tree = owner if width > 1 else np.ones_like(owner)  # one value for the second of two classes
-    trees = [_tree(model.get_tree_accessor(i), int(of_tree[i]), n_classes) for i in range(model.num_tree)]
+    # One value is for the second of two classes.
+    of_tree = owner if width > 1 else np.full_like(owner, n_columns - 1)
+    trees = [_tree(model.get_tree_accessor(i), int(of_tree[i]), n_columns) for i in range(model.num_tree)]
     if int(field("average_tree_output")[0]):
         rounds = max(1, len(trees) // max(1, len(set(owner.tolist()))))
         trees = [_scaled(tree, 1.0 / rounds) for tree in trees]
     scores = field("base_scores").astype(np.float64)
-    base = np.zeros(n_classes)
-    base[n_classes - len(scores) :] = scores
+    base = np.zeros(n_columns)
+    base[n_columns - len(scores) :] = scores
     return Ensemble(
         trees,
-        np.arange(n_classes),
+        np.arange(n_columns) if task == "classes" else None,
         n_features,
         names if names is not None and len(names) == n_features else None,
         base=base,
@@ -161,8 +161,8 @@ def _scaled(tree: Tree, factor: float) -> Tree:
     )
 
 
-def _tree(accessor: Any, owner: int, n_classes: int) -> Tree:
-    """Return a tree whose leaves have a value for the class `owner`, or one for each class."""
+def _tree(accessor: Any, owner: int, n_columns: int) -> Tree:
+    """Return a tree whose leaves have a value for the column `owner`, or one for each column."""
 
     def field(name: str) -> NDArray[Any]:
         return np.asarray(accessor.get_field(name))
@@ -176,7 +176,7 @@ def _tree(accessor: Any, owner: int, n_classes: int) -> Tree:
     # Below t in float32 is not above the number before t.
     before = np.nextafter(threshold.astype(np.float32), np.float32(-np.inf)).astype(np.float64)
     threshold = np.where(is_number & (comparison == _BELOW), before, threshold)
-    values = np.zeros((len(kind), n_classes))
+    values = np.zeros((len(kind), n_columns))
     begin, end = field("leaf_vector_begin").astype(np.int64), field("leaf_vector_end").astype(np.int64)
     vectors = field("leaf_vector")
     if len(vectors):

@@ -23,6 +23,7 @@ from ethereal.features.rounding import round_down, to_float32
 from ethereal.model import Model
 from ethereal.model.checks import Fitted
 from ethereal.model.clauses import Clauses
+from ethereal.model.output import MOST_SUM, Number
 from ethereal.trees.plain import Ensemble, Tree
 
 WIDE_VOTE, WIDEST_VOTE = 8191, 32767  # the latter is the most that layouts of the C take
@@ -82,10 +83,10 @@ def model_of(
     votes = check_integer("votes", votes, 1, WIDEST_VOTE)
     grown = [tree for tree in ensemble.trees if tree.left[0] >= 0]
     stumps = [tree.values[0] for tree in ensemble.trees if tree.left[0] < 0]
-    constant = np.zeros(len(ensemble.classes)) if ensemble.base is None else np.array(ensemble.base, float)
+    constant = np.zeros(ensemble.n_columns) if ensemble.base is None else np.array(ensemble.base, float)
     constant = constant + np.sum(stumps, axis=0) if stumps else constant
     takes = _takes_missing(ensemble, X, missing)
-    columns = _Columns(ensemble, grown, takes)
+    columns = Columns(ensemble, grown, takes)
     paths = list(_all_leaves(grown, columns))
     literals = [columns.literals(path) for _, _, path in paths]
     for (i, node, _), of_leaf in zip(paths, literals, strict=True):
@@ -98,38 +99,72 @@ def model_of(
         values = np.array([grown[i].values[node] for i, node, _ in (paths[j] for j in asked)])
     else:
         literals, number, values = columns.constant(), [0, 0], np.zeros((2, len(constant)))
-    if len(constant) == 2:  # one sum decides between two classes
-        values, constant = (
-            np.array([0.0, 1.0]) * (each[..., 1:] - each[..., :1]) for each in (values, constant)
-        )
-    whole, scale = _whole_votes(values, constant, np.array(number), votes)
-    if ensemble.tie_last:
-        whole[np.array(number) == number[0], -1] += 1  # every row comes to one leaf of that tree
-    offsets = np.cumsum([0, *map(len, literals)])
-    flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
-    clauses = Clauses(flat, offsets, whole.astype(np.int32), columns.map.n_booleans)
+    whole, answer, about = _answer(ensemble, values, constant, np.array(number), votes)
     rates, typical = (None, None) if X is None else _typical(columns.map, X)
     return Model.of(
-        clauses,
-        classes=ensemble.classes,
+        clauses_of(literals, whole, columns.map.n_booleans),
+        **answer,
         booleanizer=Fitted(columns.map, ensemble.feature_names),
         feature_names=ensemble.feature_names,
         boolean_rates=rates,
         typical_rows=typical,
-        temperature=float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}"),
         provenance={
             "kind": "tree ensemble",
             "source": ensemble.source,
             "trees": len(ensemble.trees),
             "leaves": ensemble.n_leaves,
-            "votes_per_unit": scale,
+            **about,
         },
     )
 
 
-def _whole_votes(
-    values: NDArray[np.float64], constant: NDArray[np.float64], tree: NDArray[np.int64], votes: int
-) -> tuple[NDArray[np.int64], float]:
+def clauses_of(literals: Sequence[Sequence[int]], votes: NDArray[Any], n_booleans: int) -> Clauses:
+    """Return leaves, each with the literals on its path, as clauses with whole votes."""
+    offsets = np.cumsum([0, *map(len, literals)])
+    flat = np.fromiter((one for of_leaf in literals for one in of_leaf), np.int32, int(offsets[-1]))
+    return Clauses(flat, offsets, votes.astype(np.int32), n_booleans)
+
+
+def decisive(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values of leaves or rows, ... x classes, of which one decides where there are two classes.
+
+    >>> decisive(np.array([[1.0, 3.0]]))
+    array([[0., 2.]])
+    """
+    if values.shape[-1] != 2:
+        return values
+    return np.asarray(np.array([0.0, 1.0]) * (values[..., 1:] - values[..., :1]))
+
+
+_Answer = tuple[NDArray[np.int64], dict[str, Any], dict[str, float]]  # votes, of the Model, of its provenance
+
+
+def _answer(ensemble: Ensemble, values: NDArray[np.float64], constant: NDArray[np.float64],
+            tree: NDArray[np.int64], votes: int) -> _Answer:  # fmt: skip
+    """Return the votes of leaves, what the Model answers with them, and what is known of the rounding.
+
+    `tree` has the number of each leaf's tree, and `constant` what every row has.
+    """
+    if ensemble.classes is None:
+        try:
+            whole, number, error = _whole_number(values[:, 0], float(constant[0]), tree, votes)
+        except ValueError:
+            largest = max(abs(constant[0]), np.abs(values).max())
+            raise ValueError(
+                f"the numbers of {ensemble.source}, such as {largest:.3g}, are too large or too small for "
+                "float32. Train on labels in another unit."
+            ) from None
+        known = {"votes_per_unit": 1 / number.scale, "rounding": error}
+        return whole[:, None], {"output": number}, known
+    whole, scale = _whole_votes(decisive(values), decisive(constant), tree, votes, ensemble.whole)
+    if ensemble.tie_last:
+        whole[tree == tree[0], -1] += 1  # every row comes to one leaf of that tree
+    temperature = float(f"{min(max(scale if ensemble.logits else scale / 2, 1e-6), 1e9):.6g}")
+    return whole, {"classes": ensemble.classes, "temperature": temperature}, {"votes_per_unit": scale}
+
+
+def _whole_votes(values: NDArray[np.float64], constant: NDArray[np.float64], tree: NDArray[np.int64],
+                 votes: int, keep_whole: bool) -> tuple[NDArray[np.int64], float]:  # fmt: skip
     """Return values of leaves as whole votes, leaves x classes, and the votes of 1.
 
     What each row has of a class is added, in whole votes, to the trees that vote for it.
@@ -139,12 +174,37 @@ def _whole_votes(
     shares = [abs(amount) / len(several) for amount, several in zip(constant.tolist(), trees, strict=True)]
     largest = float((np.abs(values) + np.array(shares)).max())
     scale = min(votes, _MOST_VOTES // len(values)) / largest if largest > 0 else 1.0
+    scale = float(np.floor(scale)) if keep_whole and scale >= 1 else scale
     whole = np.rint(values * scale).astype(np.int64)
     for c, several in enumerate(trees):
         each, rest = divmod(int(np.rint(constant[c] * scale)), len(several))
         whole[np.isin(tree, several), c] += each
         whole[tree == several[0], c] += rest
     return whole, scale
+
+
+def _whole_number(values: NDArray[np.float64], constant: float, tree: NDArray[np.int64],
+                  votes: int) -> tuple[NDArray[np.int64], Number, float]:  # fmt: skip
+    """Return values of leaves as whole votes, the Number that they add up to, and the most that is rounded.
+
+    The middle value of each tree goes to the offset, so that most votes are small. All votes of one sign may
+    not add up to more than float32 holds.
+    """
+    values, trees = values.copy(), [tree == i for i in np.unique(tree)]
+    for of_tree in trees:
+        middle = float(np.median(values[of_tree]))
+        values[of_tree] -= middle
+        constant += middle
+    largest = float(np.abs(values).max())
+    one_sign = max(float(np.maximum(values, 0).sum()), float(np.maximum(-values, 0).sum()))
+    # Each vote is rounded by half at most.
+    step = max(largest / votes, one_sign / (MOST_SUM - len(values)))
+    scale = 2 * Number.scale_of(step) if step > 0 else 1.0
+    whole = np.rint(values / scale).astype(np.int64)
+    number = Number(scale=scale, offset=constant)
+    rounded = np.abs(whole * scale - values)
+    error = abs(number.offset - constant) + sum(float(rounded[of_tree].max()) for of_tree in trees)
+    return whole, number, error
 
 
 def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing) -> NDArray[np.bool_]:
@@ -158,7 +218,7 @@ def _takes_missing(ensemble: Ensemble, X: NDArray[Any] | None, missing: Missing)
     return np.asarray(np.isnan(X).any(axis=0))
 
 
-class _Columns:
+class Columns:
     """The Booleans of an ensemble, and what a path becomes in them."""
 
     def __init__(self, ensemble: Ensemble, trees: Sequence[Tree], takes_missing: NDArray[np.bool_]) -> None:
@@ -209,6 +269,10 @@ class _Columns:
         down = round_down(thresholds)
         return [float(t) for t in np.where(np.isfinite(thresholds), down, thresholds)]
 
+    def place(self, feature: int, cut: float) -> int:
+        """Return the place of a threshold among those of its feature, -1 for none."""
+        return self.places[feature].get(cut, -1)
+
     def start(self, feature: int) -> _Seen:
         """Return what is known of a feature before any test."""
         bins = (1 << (self.codes[feature] + 3)) - 1 if feature in self.codes else -1
@@ -245,11 +309,27 @@ class _Columns:
         return [[self.map.n_booleans], [0]]
 
 
-def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
+class Counted(Columns):
+    """The Booleans of a map that is there. Trees ask its columns how many thresholds are exceeded."""
+
+    def __init__(self, feature_map: FeatureMap, starts: NDArray[np.intp]) -> None:
+        self.map, self.codes, self.takes = feature_map, {}, [False] * len(starts)
+        self.first = [*starts.tolist(), feature_map.n_booleans]
+
+    def rounded(self, thresholds: NDArray[np.float64]) -> list[float]:
+        """Return the last count that does not exceed each threshold."""
+        return [float(count) for count in np.floor(thresholds)]
+
+    def place(self, feature: int, cut: float) -> int:
+        """Return the threshold that is exceeded with one more than a count."""
+        return int(cut)
+
+
+def _all_leaves(trees: Sequence[Tree], columns: Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     n_leaves = sum(tree.n_leaves for tree in trees)
     if n_leaves >= MOST_CLAUSES:
         raise ValueError(f"The trees have {n_leaves:,} leaves. {_TOO_LARGE}")
-    every = (leaf for i, tree in enumerate(trees) for leaf in _leaves(tree, i, columns))
+    every = (leaf for i, tree in enumerate(trees) for leaf in leaves_of(tree, i, columns))
     for n, leaf in enumerate(every):
         if n >= MOST_CLAUSES:
             raise ValueError(
@@ -259,7 +339,7 @@ def _all_leaves(trees: Sequence[Tree], columns: _Columns) -> Iterator[tuple[int,
         yield leaf
 
 
-def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
+def leaves_of(tree: Tree, number: int, columns: Columns) -> Iterator[tuple[int, int, dict[int, _Seen]]]:
     """Yield the number of the tree, a leaf that a row can reach, and what its path says. Left comes first."""
     left, right, feature = tree.left.tolist(), tree.right.tolist(), tree.feature.tolist()
     cuts, sends_right = columns.rounded(tree.threshold), tree.missing_right.tolist()
@@ -277,7 +357,7 @@ def _leaves(tree: Tree, number: int, columns: _Columns) -> Iterator[tuple[int, i
 
 
 def _sides(
-    seen: _Seen, columns: _Columns, f: int, cut: float, tree: Tree, node: int, sends_right: bool
+    seen: _Seen, columns: Columns, f: int, cut: float, tree: Tree, node: int, sends_right: bool
 ) -> tuple[list[_Seen], list[_Seen]]:
     """Return what is known of a feature on the left and on the right of a test, in parts that exclude."""
     if seen.missing == _Surely:
@@ -299,7 +379,7 @@ def _sides(
                 side.append(_Seen(missing=_Surely))
         return lefts, rights
     # Above all thresholds or below all, where a value never comes, there is no threshold to ask for.
-    place = columns.places[f].get(cut, -1)
+    place = columns.place(f, cut)
     if abs(cut) <= _LARGEST:
         high = place if seen.high < 0 else min(seen.high, place)
         if seen.low < high:

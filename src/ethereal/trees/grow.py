@@ -22,6 +22,8 @@ from ethereal.model import Model, Number
 from ethereal.model.calibration import softmax
 from ethereal.model.clauses import Clauses
 from ethereal.model.engine import booleans_of, input_matrix
+from ethereal.trees.clauses import Counted, clauses_of, decisive, leaves_of
+from ethereal.trees.sklearn_trees import of_sklearn
 
 HEAVIEST = 31  # vote of a leaf. More did not answer better, and takes wider sums.
 LEAST_IN_LEAF = 5  # rows
@@ -175,10 +177,8 @@ class Grown:
 
     def model(self, n_trees: int | None = None) -> Model:
         """Return the first trees as a model, with a clause for each leaf."""
-        blank, columns, answers = self.ground.model, self.ground.model.n_classes, self.answers
-        whole = self.trees
-        if not blank.is_number and (columns := len(answers["classes"])) == 2:  # one sum decides between two
-            whole = [(tree, (v[:, 1:] - v[:, :1]) * [[0, 1]]) for tree, v in whole]
+        blank, answers = self.ground.model, self.answers
+        whole = [(tree, decisive(values)) for tree, values in self.trees]
         if blank.is_number:
             largest = self.spread * max((float(np.abs(values).max()) for _, values in whole), default=0.0)
             scale = step_of(largest)
@@ -186,30 +186,18 @@ class Grown:
         else:
             factor = votes_per_logit(whole) if whole else 1.0
             answers = {**answers, "temperature": factor}
-        paths = [(p, values[leaf]) for tree, values in whole[:n_trees] for leaf, p in self._leaves(tree)]
-        literals = [path for path, _ in paths]
-        votes = np.array([value for _, value in paths]).reshape(-1, columns)
-        clauses = Clauses(
-            np.concatenate([np.zeros(0, np.int32), *literals]).astype(np.int32),
-            np.cumsum([0, *map(len, literals)]),
-            np.rint(factor * votes).astype(np.int32),
-            blank.n_booleans,
-        )
+        # The right side comes first. The order of clauses decides what pruning looks at first.
+        columns = Counted(blank.feature_map, self.ground.starts)
+        leaves = [
+            (columns.literals(path), values[leaf])
+            for i, (tree, values) in enumerate(whole[:n_trees])
+            for _, leaf, path in reversed([*leaves_of(of_sklearn(tree, values), i, columns)])
+        ]
+        n_columns = blank.n_classes if blank.is_number else len(answers["classes"])
+        votes = np.rint(factor * np.array([values for _, values in leaves]).reshape(-1, n_columns))
+        clauses = clauses_of([literals for literals, _ in leaves], votes, blank.n_booleans)
         parts: dict[str, Any] = {
             name: getattr(blank, name)
             for name in ("front_end", "feature_names", "provenance", "boolean_rates", "typical_rows")
         }
         return Model.of(clauses, booleanizer=blank.fitted, **answers, **parts)
-
-    def _leaves(self, tree: Tree) -> list[tuple[int, list[int]]]:
-        """Return each leaf with the literals on its path."""
-        leaves, left, n = [], [(0, set[int]())], self.ground.model.n_booleans
-        asked = self.ground.starts[tree.feature] + np.floor(tree.threshold).astype(np.intp)
-        while left:
-            node, path = left.pop()
-            if tree.children_left[node] < 0:
-                leaves.append((node, sorted(path)))
-                continue
-            left.append((int(tree.children_left[node]), path | {int(asked[node]) + n}))
-            left.append((int(tree.children_right[node]), path | {int(asked[node])}))
-        return leaves

@@ -33,7 +33,7 @@ class Tree:
     feature, threshold
         What an inner node tests. The test is `value > threshold`, in float64.
     values
-        What each leaf adds to each class, nodes x classes. Rows of inner nodes are not read.
+        What each leaf adds to each class or to the number, nodes x columns. Inner nodes are not read.
     missing_right
         Where a missing value goes right, by default nowhere.
     listed
@@ -50,7 +50,7 @@ class Tree:
     right: NDArray[np.int64]
     feature: NDArray[np.int64]
     threshold: NDArray[np.float64]
-    values: NDArray[np.float64]  # nodes x classes
+    values: NDArray[np.float64]  # nodes x columns
     missing_right: NDArray[np.bool_]
     listed: Mapping[int, Listed] = field(default_factory=dict)
 
@@ -108,14 +108,14 @@ class Tree:
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """Trees whose values are added up. The class with the largest sum is the answer.
+    """Trees whose values are added up. The answer is the class with the largest sum, or the sum.
 
     Parameters
     ----------
     trees
         The trees.
     classes
-        Labels in the order of the class axis.
+        Labels in the order of the class axis. None where the answer is a number, the sum of the one column.
     n_features
         Columns of a row.
     feature_names
@@ -126,6 +126,8 @@ class Ensemble:
         By how much a sum is divided to be a logit, for boosted trees 1. None for shares that are averaged.
     tie_last
         Whether the last of two classes is the answer when they have the same sum.
+    whole
+        Whether most values are whole numbers, such as depths. They stay exact multiples of each other then.
     float64_rows
         Whether the library compares rows in float64. A model compares in float32.
     float32_sums
@@ -135,15 +137,21 @@ class Ensemble:
     """
 
     trees: Sequence[Tree]
-    classes: NDArray[Any]
+    classes: NDArray[Any] | None
     n_features: int
     feature_names: tuple[str, ...] | None = None
     base: NDArray[np.float64] | None = None
     logits: bool = True
     tie_last: bool = False
+    whole: bool = False
     float64_rows: bool = False
     float32_sums: bool = False
     source: str = "trees"
+
+    @property
+    def n_columns(self) -> int:
+        """Sums that a row has, one for each class."""
+        return 1 if self.classes is None else len(self.classes)
 
     @property
     def n_leaves(self) -> int:
@@ -151,22 +159,41 @@ class Ensemble:
         return sum(tree.n_leaves for tree in self.trees)
 
     def sums(self, rows: NDArray[Any]) -> NDArray[np.float64]:
-        """Return the sum of each class, rows x classes, in float64.
+        """Return the sums of each row, rows x columns, in float64.
 
         >>> tree = Tree([1, -1, -1], [2, -1, -1], [0, 0, 0], [0.5, 0, 0], [[0, 0], [1, 0], [0, 1]])
         >>> Ensemble([tree], np.array(["no", "yes"]), 1).sums(np.array([[1.0]]))
         array([[0., 1.]])
         """
-        sums = np.zeros((len(rows), len(self.classes)))
+        sums = np.zeros((len(rows), self.n_columns))
         if self.base is not None:
             sums += self.base
         for tree in self.trees:
             sums += tree.values[tree.apply(rows)]
         return sums
 
-    def answers(self, rows: NDArray[Any]) -> NDArray[np.int64]:
-        """Return the class index of each row."""
+    def answers(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Return the label or the number of each row."""
         sums = self.sums(rows)
+        if self.classes is None:
+            return np.asarray(sums[:, 0])
         if self.tie_last:
-            return np.asarray(sums.shape[1] - 1 - sums[:, ::-1].argmax(axis=1), dtype=np.int64)
-        return np.asarray(sums.argmax(axis=1), dtype=np.int64)
+            return np.asarray(self.classes[sums.shape[1] - 1 - sums[:, ::-1].argmax(axis=1)])
+        return np.asarray(self.classes[sums.argmax(axis=1)])
+
+
+def refuse_several(what: str, n_answers: int, are: str) -> None:
+    """Refuse an ensemble that answers several labels or numbers per row."""
+    if n_answers > 1:
+        raise ValueError(
+            f"{what} answers {n_answers} {are} per row. A Model answers one. Train one ensemble for each."
+        )
+
+
+def refuse_link(what: str, link: str, none: str = "identity") -> None:
+    """Refuse an ensemble whose number is a function of the sum of its leaves, unless the link is none."""
+    if link != none:
+        raise ValueError(
+            f"{what} answers a function of the sum of its leaves ({link}). A Model answers the sum. Train "
+            "with a squared or an absolute error, on labels that you have transformed before."
+        )

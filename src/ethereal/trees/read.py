@@ -14,13 +14,11 @@ from numpy.typing import ArrayLike
 from ethereal.base.checks import missing_file
 from ethereal.model import checks
 from ethereal.trees import boosted, sklearn_trees
-from ethereal.trees.plain import Ensemble
+from ethereal.trees.plain import Ensemble, refuse_link
 
-_SKLEARN = (*sklearn_trees.SIMPLE, *sklearn_trees.FORESTS, sklearn_trees.BOOSTED, sklearn_trees.HISTOGRAMS)
 _TAKEN = (
-    "a fitted classifier of scikit-learn (DecisionTree, ExtraTree, RandomForest, ExtraTrees, "
-    "GradientBoosting, HistGradientBoosting), LightGBM or XGBoost, or a file that one of the "
-    "latter two has saved"
+    f"a fitted classifier or regressor of scikit-learn ({', '.join(sklearn_trees.STEMS)}), LightGBM or "
+    "XGBoost, an IsolationForest, or a file that LightGBM or XGBoost has saved"
 )
 
 
@@ -32,7 +30,7 @@ def read_trees(
     Parameters
     ----------
     source
-        A fitted classifier, a booster, or the path of a file.
+        A fitted estimator, a booster, or the path of a file.
     classes
         Labels in the order of the classes, for sources that do not know them.
     feature_names
@@ -51,6 +49,8 @@ def read_trees(
     ensemble = _of_path(Path(source)) if is_path else _of_estimator(source)
     if classes is not None:
         labels = checks.labels(classes)
+        if ensemble.classes is None:
+            raise ValueError(f"classes= is given, but {ensemble.source} answers a number. Leave it out.")
         if len(labels) != len(ensemble.classes):
             raise ValueError(
                 f"classes has {len(labels)} labels, but {ensemble.source} has {len(ensemble.classes)} classes"
@@ -83,17 +83,17 @@ def _of_estimator(estimator: Any) -> Ensemble:
     if isinstance(estimator, type):
         raise TypeError(f"estimator is the class {estimator.__name__}. Give one that is fitted.")
     for package, name in kinds:
-        if package == "sklearn" and name in _SKLEARN:
+        if package == "sklearn" and name in sklearn_trees.KINDS:
             _check_fitted(estimator, what)
             return sklearn_trees.read(estimator, name)
         if (package, name) == ("xgboost", "Booster"):
             return boosted.of_xgboost(estimator, what)
         if (package, name) == ("lightgbm", "Booster"):
             return boosted.of_lightgbm(estimator, what)
-        if (package, name) == ("xgboost", "XGBClassifier"):
+        if (package, name) in (("xgboost", "XGBClassifier"), ("xgboost", "XGBRegressor")):
             _check_fitted(estimator, what)
             return _labelled(boosted.of_xgboost(estimator.get_booster(), what), estimator)
-        if (package, name) == ("lightgbm", "LGBMClassifier"):
+        if (package, name) in (("lightgbm", "LGBMClassifier"), ("lightgbm", "LGBMRegressor")):
             _check_fitted(estimator, what)
             return _labelled(boosted.of_lightgbm(estimator.booster_, what), estimator)
     raise TypeError(_refusal(estimator, what, kind))
@@ -103,7 +103,10 @@ def _labelled(ensemble: Ensemble, estimator: Any) -> Ensemble:
     """Return the trees with the labels and names of the estimator around them."""
     names = getattr(estimator, "feature_names_in_", None) if ensemble.feature_names is not None else None
     given = ensemble.feature_names if names is None else tuple(map(str, names))
-    return replace(ensemble, classes=np.asarray(estimator.classes_), feature_names=given)
+    if ensemble.classes is not None and not hasattr(estimator, "classes_"):
+        refuse_link(ensemble.source, "the logarithm of odds")
+    labels = None if ensemble.classes is None else np.asarray(estimator.classes_)
+    return replace(ensemble, classes=labels, feature_names=given)
 
 
 def _check_fitted(estimator: Any, what: str) -> None:
@@ -122,10 +125,6 @@ def _refusal(estimator: Any, what: str, name: str) -> str:
         return f"estimator is a {what}. Give its last step, estimator[-1], and X as that step gets it."
     if hasattr(estimator, "best_estimator_"):
         return f"estimator is a {what}. Give its best_estimator_."
-    if name == "IsolationForest":
-        return f"the {what} says how odd a row is. Only classifiers become a Model for now."
-    if name.endswith(("Regressor", "Ranker")):
-        return f"the {what} answers a number. Only classifiers become a Model for now."
     return f"estimator is {what}, which is not read. Give {_TAKEN}."
 
 

@@ -22,7 +22,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import or_
 from typing import Literal, NamedTuple
 
@@ -205,7 +205,10 @@ class Builder:
             for slot, column in zip(slots.slots, states.T, strict=True)
         ]
         self._everything = (1 << len(rows)) - 1
+        # The rows in which a slot is in a state below each. A row is in one state of a slot.
+        self._rows_below = [list(accumulate(of_slot, or_, initial=0)) for of_slot in self._rows_in]
         self._truths: dict[tuple[int, States], int] = {}
+        self._of_literal: dict[int, tuple[int, States]] = {}
         self._clauses = [self._open(slots, i, clause) for i, clause in enumerate(clauses or slots.clauses)]
         # Thresholds of one feature, and whether it is missing, may be in several slots.
         self._levels: dict[int, tuple[list[int], int | None]] = {}
@@ -261,8 +264,11 @@ class Builder:
     def _open(self, slots: Slots, number: int, clause: SlotClause) -> Open | None:
         wants: dict[int, States] = {}
         for literal in clause.literals:
-            slot, states = slots.states_of(literal)
-            wants[slot] = wants.get(slot, self.tests.every[slot]) & sum(1 << state for state in states)
+            if literal not in self._of_literal:
+                slot, listed = slots.states_of(literal)
+                self._of_literal[literal] = slot, sum(1 << state for state in listed)
+            slot, states = self._of_literal[literal]
+            wants[slot] = wants.get(slot, self.tests.every[slot]) & states
         if 0 in wants.values():
             return None
         sums = np.zeros(self._n_classes, dtype=np.int64)
@@ -275,8 +281,15 @@ class Builder:
     def truth(self, slot: int, states: States) -> int:
         """Return the rows in which a slot is in one of these states."""
         if (slot, states) not in self._truths:
-            there = (rows for state, rows in enumerate(self._rows_in[slot]) if states >> state & 1)
-            self._truths[slot, states] = reduce(or_, there, 0)
+            first, last = (states & -states).bit_length() - 1, states.bit_length()
+            if states.bit_count() == last - first:  # neighbours
+                below = self._rows_below[slot]
+                there = below[last] ^ below[first]
+            else:
+                there = reduce(
+                    or_, (rows for state, rows in enumerate(self._rows_in[slot]) if states >> state & 1), 0
+                )
+            self._truths[slot, states] = there
         return self._truths[slot, states]
 
     def alone(self, clause: Open, active: int, known: int = -1, here: States = 0) -> float:
@@ -329,21 +342,22 @@ class Builder:
         """
         if len(clauses) < 2:
             return None
-        wanted: dict[int, list[States]] = defaultdict(list)
+        wanted = {slot: Counter[States]() for slot, _ in clauses[0].wants}
         for clause in clauses:
-            for slot, states in clause.wants:
-                wanted[slot].append(states)
+            of_clause = dict(clause.wants)
+            wanted = {slot: masks for slot, masks in wanted.items() if slot in of_clause}
+            if not wanted:
+                return None
+            for slot, masks in wanted.items():
+                masks[of_clause[slot]] += 1
         best: tuple[tuple[int, ...], Test] | None = None
-        for slot, of_clauses in wanted.items():
-            if len(of_clauses) < len(clauses):
-                continue
-            here, masks = possible[slot], Counter(of_clauses)
+        for slot, masks in wanted.items():
+            here = possible[slot]
             for test in self.tests.of_slot[slot]:
                 yes = test.states & here
                 no = here & ~test.states
-                if not yes or not no or any(one & yes and one & no for one in masks):
+                if not yes or not no or (n_yes := _wanting(masks, yes, no)) is None:
                     continue
-                n_yes = sum(n for one, n in masks.items() if one & yes)
                 true, every = (active & self.truth(slot, yes)).bit_count(), active.bit_count()
                 if n_yes in (0, len(clauses)):  # all are on one side, so this test need not be asked twice
                     order = 0, true if n_yes else every - true, 0
@@ -389,16 +403,28 @@ class Builder:
         return If(whole, Block(fires, clause.votes.copy()), nothing, tests / weight, clause.clauses)
 
 
+def _wanting(masks: dict[States, int], yes: States, no: States) -> int | None:
+    """Return how many clauses want one side of a test, None if one of them may want both."""
+    n_yes = 0
+    for one, n in masks.items():  # a plain loop, because large ensembles spend much of their time here
+        if one & yes:
+            if one & no:
+                return None
+            n_yes += n
+    return n_yes
+
+
 def restricted(clause: Open, slot: int, states: States) -> Open | None:
     """Return what is left of a clause when a slot is known to be in these states, None if it cannot fire."""
-    kept = []
-    for of_slot, wanted in clause.wants:
-        left = wanted & states if of_slot == slot else wanted
-        if not left:
-            return None
-        if of_slot != slot or left != states:
-            kept.append((of_slot, left))
-    return clause._replace(wants=tuple(kept))
+    for place, (of_slot, wanted) in enumerate(clause.wants):
+        if of_slot == slot:
+            left = wanted & states
+            if not left:
+                return None
+            still = () if left == states else ((slot, left),)
+            wants = clause.wants[:place] + still + clause.wants[place + 1 :]
+            return Open(wants, clause.votes, clause.clauses)
+    return clause
 
 
 class _Level:
