@@ -318,7 +318,10 @@ def test_any_model_can_be_pruned(model, seed):
 def test_nothing_fits(digits, flowers):
     model, X, y = digits
     with pytest.raises(BudgetError, match=r"flash=100.*max_loss=0.*nearest") as caught:
-        prune(model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate)
+        prune(
+            model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate,
+            validation=(X[300:400], y[300:400]),
+        )  # fmt: skip
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
     with pytest.raises(BudgetError, match=r"fits.*flash=12.*nearest.*\d+") as caught:
@@ -355,8 +358,9 @@ def test_bad_arguments(digits, arguments, message):
 
 def test_bounds_as_people_say_them(digits):
     model, X, y = digits
-    pruned = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
-    same = prune(model, X[:300], y[:300], flash=1024, instructions=9000, measure=estimate)
+    how = {"measure": estimate, "validation": (X[300:400], y[300:400])}
+    pruned = prune(model, X[:300], y[:300], flash="1k", instructions="9k", **how)
+    same = prune(model, X[:300], y[:300], flash=1024, instructions=9000, **how)
     assert same.model == pruned.model
     assert same.model.deployment == pruned.model.deployment
     with pytest.raises(ValueError, match="flash is '1kk'"):
@@ -414,12 +418,12 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
     assert min(sizes) < 200 < max(sizes)
 
 
-def test_pruning_without_bounds_needs_no_compiler(digits, monkeypatch):
+def test_pruning_without_bounds_needs_no_compiler(flowers, monkeypatch):
     for name in ("ziglang", "unicorn"):
         monkeypatch.setitem(sys.modules, name, None)  # as in a base install
-    model, X, y = digits
-    pruned = prune(model, X[:200], y[:200])
-    assert pruned.footprint.bytes < 4096
+    model, X, y = flowers
+    pruned = prune(model, X, y)
+    assert pruned.by_folds
     assert pruned.model.deployment.as_dict() == {"target": "cortex-m7"}
     with pytest.raises(ModuleNotFoundError):
-        prune(model, X[:200], y[:200], flash=4096)
+        prune(model, X, y, flash=4096)
