@@ -1,4 +1,4 @@
-"""What `prune` says of a model whose training rows it is given, and what test rows say: for lab/notes/tuning.md.
+"""What `prune` says of a model by its training rows, and what test rows say: for lab/notes/tuning.md.
 
     python lab/benchmarks/pruned_alone.py TABLES/*.csv
 
