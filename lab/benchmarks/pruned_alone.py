@@ -37,12 +37,12 @@ def compared(path, seed):
         for bound in ({}, {"flash": "2k", "measure": priced()}):
             began = time.process_time()
             try:
-                found = prune(one, X, y, **bound)
+                pruned = prune(one, X, y, **bound)
             except BudgetError:
                 continue
             yield base | {
-                "how": how, "flash": bound.get("flash"), "said": found.accuracy, "is": right(found.model),
-                "left": found.model.n_includes, "seconds": round(time.process_time() - began, 1),
+                "how": how, "flash": bound.get("flash"), "said": pruned.accuracy, "is": right(pruned.model),
+                "left": pruned.model.n_includes, "seconds": round(time.process_time() - began, 1),
             }  # fmt: skip
 
 

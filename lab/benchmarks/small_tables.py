@@ -106,7 +106,7 @@ def record(path, seed):
     took = time.process_time() - learned
     of = {"before": (Way("machine", "votes"),), "auto": ways}
     of |= {name: ways_of(name, ("votes", "unseen")) for name in ("machine", "trees")}
-    found = []
+    made = []
     for name, flash in itertools.product(of, FLASH):
         some = replace(curves, curves={way: curves.curves[way] for way in of[name]})
         try:
@@ -114,7 +114,7 @@ def record(path, seed):
         except BudgetError:
             continue
         size, layout = flash_of(chosen.model.simplify(), rows) if flash is None else (flash, None)
-        found.append({
+        made.append({
             "method": name, "within": flash, "way": str(chosen.way), "flash": size, "layout": layout,
             "accuracy": float((chosen.model.predict(rows.X_test) == rows.y_test).mean()),
             "expected": chosen.point.accuracy,
@@ -128,7 +128,7 @@ def record(path, seed):
         "unpruned": float((machine.predict(rows.X_test) == rows.y_test).mean()),
         "forest": forest_of(rows, seed),
         "seconds": [learned - began, took],
-        "found": found,
+        "found": made,
     }
 
 

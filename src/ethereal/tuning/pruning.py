@@ -31,7 +31,7 @@ from ethereal.model.simplify import without_other_groups
 from ethereal.train.again import trained_again
 from ethereal.trees.unseen import with_unseen
 from ethereal.tuning.budget import Budget, Gates, made_for
-from ethereal.tuning.choice import Choice
+from ethereal.tuning.choice import Choice, PrunedModel
 from ethereal.tuning.footprint import Footprint, Measure, estimate, in_gates, on_device
 from ethereal.tuning.frontiers import as_exported, levelled, mean_curve, splits_of
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
@@ -166,11 +166,7 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]
     given, descents = curves[0].curve[0], [one.curve[1:] for one in curves]
-    offered = [given, *itertools.chain(*descents)]
-    if by_folds is not None and loss is None and not budget.on_size:  # the knee, as of a run
-        choice = Choice(offered, budget.for_rows(len(rows.codes), model.n_classes), as_exported(offered))
-    else:
-        choice = Choice(offered, budget, measure, 0.0 if loss is None and not budget.on_size else loss)
+    choice = _choice([given, *itertools.chain(*descents)], by_folds, budget, measure, loss, rows)
     chosen = choice.make()
     assert chosen.footprint is not None
     # The model has learned from rows that nothing was given beside, so its own interval is the least one.
@@ -185,6 +181,16 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     points, its_curve = (given, *by_start[which]), curves[which]
     taken = last.model, chosen.accuracy, chosen.footprint, fronts[which], by_folds is not None
     return Pruning(points, its_curve.scale, its_curve.teacher, *taken)
+
+
+def _choice(points: list[PrunedModel], by_folds: Curve[Any] | None, budget: Budget, measure: Measure,
+            loss: float | None, rows: PruneRows) -> Choice:  # fmt: skip
+    """Return the choice that keeps the bounds. Without one it is the knee, or what loses nothing."""
+    if loss is not None or budget.on_size:
+        return Choice(points, budget, measure, loss)
+    if by_folds is None:
+        return Choice(points, budget, measure, 0.0)
+    return Choice(points, budget.for_rows(len(rows.codes), points[0].model.n_classes), as_exported(points))
 
 
 def _by_folds(model: Model, rows: PruneRows, y: ArrayLike, teacher: Teacher, seed: int,
