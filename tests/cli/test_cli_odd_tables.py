@@ -100,12 +100,31 @@ def test_decimal_comma(tmp_path):
     lines = ["a;b;kind", *(line.replace(".", ",") for line in rows(form="{:.1f};{:.1f};{}"))]
     path = write(tmp_path / "t.csv", lines)
     with pytest.raises(TableError, match=r"column 'a'.*'0,5'.*decimal=','"):
-        read_table(path, TableOptions("kind"))
+        read_table(path, TableOptions("kind", decimal="."))
     plain = write(tmp_path / "u.csv", ["a,b,kind", *rows()])
-    table = read_table(path, TableOptions("kind", decimal=","))
-    assert np.array_equal(table.X, read_table(plain, TableOptions("kind")).X)
+    for decimal in (",", "auto"):
+        table = read_table(path, TableOptions("kind", decimal=decimal))
+        assert np.array_equal(table.X, read_table(plain, TableOptions("kind")).X)
     with pytest.raises(TableError, match="decimal is 'x'"):
         open_table(path, decimal="x")
+
+
+@pytest.mark.parametrize("cells", ["0.5;0,5", "1,234;2", "1,234,567;2"])
+def test_commas_that_may_mean_something_else_are_asked_about(tmp_path, cells):
+    """A number with a point stands beside them, or they may separate thousands."""
+    path = write(tmp_path / "t.csv", ["a;b;kind", *(f"{cells};{'xy'[i % 2]}" for i in range(40))])
+    with pytest.raises(TableError, match=r"decimal comma|thousands"):
+        read_table(path, TableOptions("kind"))
+
+
+def test_labels_have_decimal_commas_too(tmp_path):
+    lines = [f"{i % 7},5;room {i % 3};{i * 0.37:.2f}".replace(".", ",") for i in range(300)]
+    path = write(tmp_path / "t.csv", ["a;room;degrees", *lines])
+    table = read_table(path, TableOptions("degrees", task="auto"))
+    assert table.is_number
+    assert np.allclose(table.y, np.arange(300) * 0.37, atol=0.005)
+    labels = [chunk.label for chunk in open_table(path).chunks([0], label=2)]
+    assert labels[0][10] == "3.70"
 
 
 def test_a_measurement_is_not_a_label(tmp_path):

@@ -22,7 +22,7 @@ from ethereal.tuning.storage import Storage
 from thinned import few
 
 X, Y = load_iris(return_X_y=True)
-QUICK = {"folds": 1, "epochs": 4, "max_clauses": 12}
+QUICK = {"folds": 1, "epochs": 4, "max_clauses": 12, "learner": "machine"}
 
 
 # --- budgets
@@ -347,6 +347,9 @@ def test_command(table, tmp_path, monkeypatch):
     assert (tmp_path / "best.front.svg").read_text().lstrip().startswith("<?xml")
     monkeypatch.setattr("ethereal.tuning.page.figure_svg", lambda *_: "")  # once is enough
 
+    quick += ("--from", "machine")
+    done = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 1)
+    assert done.exit_code == 0, done.output
     again = run(*quick, "--flash", "2k", "--ram", "1k", "--trials", 2)  # goes on
     assert again.exit_code == 0, again.output
     assert "trials         2 in" in again.stdout

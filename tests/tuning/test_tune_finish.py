@@ -43,7 +43,7 @@ def test_the_epoch_is_chosen(monkeypatch):
         return real(self, X, y, **keywords)
 
     monkeypatch.setattr(EtherealClassifier, "fit", fit)
-    finished = task()
+    finished = task(learner="machine")
     finish(finished, SETUP)
     rows, validation, machine = fitted[-1]
     assert rows == len(finished.y)
@@ -53,7 +53,7 @@ def test_the_epoch_is_chosen(monkeypatch):
 
 
 def test_rows_are_set_aside_and_chose_nothing():
-    finished = task()
+    finished = task(learner="machine")
     assert len(finished.y_check) == 120
     assert len(finished.y) == 1080
     assert finished.y_check.mean() == pytest.approx(Y.mean(), abs=0.01)
@@ -164,11 +164,11 @@ def test_trees_alone_are_one_trial(monkeypatch, tmp_path):
 
     monkeypatch.setattr(EtherealClassifier, "fit", refuse)
     given = {"folds": 1, "flash": "2k", "learner": "trees", "storage": str(tmp_path / "kept.db")}
-    tuned = ethereal.tune(X, Y, test=(X[:200], Y[:200]), **given)
+    tuned = ethereal.tune(X[200:350], Y[200:350], test=(X[:200], Y[:200]), **given)
     assert tuned.setup.describe() == "boosted trees"
     assert "trees" in tuned.way
     assert len(tuned.trials) == 1
     assert tuned.footprint.bytes <= 2048
-    assert tuned.test_accuracy > 0.85
+    assert tuned.test_accuracy > 0.8
     with pytest.raises(ethereal.tuning.BudgetNotMet, match="None of 1 trials kept"):
-        ethereal.tune(X, Y, **{**given, "flash": 30})
+        ethereal.tune(X[200:350], Y[200:350], **{**given, "flash": 30})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import itertools
 import math
 import os
 import re
@@ -42,6 +43,7 @@ _BLOCK_BYTES = 1 << 20  # of a CSV, of which Arrow reads up to 32 ahead
 _CELL_BYTES = 64  # a block must hold a line
 SEPARATORS = ",;\t|"
 _LONG_LINE = 1 << 16  # characters
+_FIRST_CELLS = 100_000  # by which it is seen whether decimals have commas
 _SEPARATOR_LINE = re.compile(r"sep=(.)\s*")  # that Excel takes and leaves out
 _COMMENT = "#"
 
@@ -50,12 +52,13 @@ class CsvTable(Table):
     """Text with a line per row. The separator is the one of SEPARATORS that the first line has most."""
 
     def __init__(
-        self, path: Path, header: bool = True, encoding: str | None = None, decimal: str = "."
+        self, path: Path, header: bool = True, encoding: str | None = None, decimal: str = "auto"
     ) -> None:
         pyarrow_for(path)
-        self.path, self._encoding, self._decimal = path, encoding, decimal  # no encoding is UTF-8
-        if decimal not in (".", ","):
-            raise TableError(f"decimal is {decimal!r}. It must be a point or a comma.")
+        self.path, self._encoding = path, encoding  # no encoding is UTF-8
+        if decimal not in ("auto", ".", ","):
+            raise TableError(f"decimal is {decimal!r}. It must be a point, a comma or auto.")
+        self._decimal = "." if decimal == "auto" else decimal
         try:
             codecs.lookup(encoding or "utf-8")
         except LookupError:
@@ -91,6 +94,26 @@ class CsvTable(Table):
             if self._tells_kinds():
                 what = "lines 2 and 3 hold kinds and roles of the columns, as Orange writes them"
                 raise TableError(f"{path}: {what}. Take these two lines out.")
+        if decimal == "auto" and self._separator != "," and self._has_commas():
+            self._decimal = ","
+
+    def _has_commas(self) -> bool:
+        """Whether decimals of the first rows have commas, and none has a point.
+
+        Cells such as 1,234 may have a comma between thousands. They alone decide nothing.
+        """
+        has_comma = False
+        with self._text() as file, suppress(csv.Error):  # a later reader says what is wrong
+            records = (cells for cells in csv.reader(file, delimiter=self._separator) if cells)
+            n_rows = 20 + _FIRST_CELLS // self.n_columns
+            for column in itertools.zip_longest(*itertools.islice(records, self._header_lines > 0, n_rows)):
+                cells = {cell.strip() for cell in column if cell} - set(NULLS)
+                if all(map(is_number, cells)):
+                    if any("." in cell for cell in cells):
+                        return False
+                elif all(is_number(cell.replace(",", ".", 1)) for cell in cells):
+                    has_comma |= any("," in cell and not _THOUSANDS.fullmatch(cell) for cell in cells)
+        return has_comma
 
     def _tells_kinds(self) -> bool:
         """Whether two lines below the names say what the columns are."""
@@ -157,6 +180,8 @@ class CsvTable(Table):
                     labels = None if label is None else values_of(batch.column(f"c{label}"))
                     if labels is not None:
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
+                        if label is not None and self._decimal == "," and _is_numeric(self._inferred[label]):
+                            labels = np.array([_with_point(text) for text in labels], dtype=object)
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
             self._check_quotes(first)
@@ -409,6 +434,14 @@ def unnamed(index: int) -> str:
     'column 1'
     """
     return f"column {index + 1}"
+
+
+def _with_point(cell: str | None) -> str | None:
+    """Return a number with a decimal comma as one with a point, and other cells as they are."""
+    if cell is None or "," not in cell:
+        return cell
+    point = cell.replace(",", ".", 1)
+    return point if is_number(point) else cell
 
 
 def _is_like_number(cell: str) -> bool:

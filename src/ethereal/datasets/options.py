@@ -26,6 +26,7 @@ class TableOptions:
         Whether a CSV begins with the names of its columns. If not, columns are called 1, 2, 3, ...
     encoding, decimal
         Character set of a CSV (None is UTF-8, or UTF-16 with its mark), and the sign before its decimals.
+        "auto" takes commas where no comma separates columns and no number has a point.
     large
         Whether the content may take more memory than twice the file, or 105 MB for a small file.
     task
@@ -36,7 +37,7 @@ class TableOptions:
     drop: Sequence[str] | None = option(None, "Column to leave out, several times.", kind=list[str] | None)
     header: bool = option(True, "Whether a CSV begins with names, else 1, 2, ...", "--header/--no-header")
     encoding: str | None = option(None, "Of a CSV that is not UTF-8: latin-1, utf-16, ...")
-    decimal: str = option(".", "Sign before the decimals of a CSV: . or a comma.")
+    decimal: str = option("auto", "Sign before decimals of a CSV: . or a comma. Default: auto.")
     recording: str | None = option(None, "Column that tells recordings apart. Default: `recording`.")
     large: bool = option(False, "Read a file whose content is far larger than the file.", "--large")
     group: str | None = None

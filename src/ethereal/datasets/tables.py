@@ -102,12 +102,12 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def open_table(
-    path: str | os.PathLike[str], *, header: bool = True, encoding: str | None = None, decimal: str = "."
+    path: str | os.PathLike[str], *, header: bool = True, encoding: str | None = None, decimal: str = "auto"
 ) -> Table:
     """Open a `.csv`, `.tsv`, `.tab`, `.txt`, `.parquet` or `.npy` file.
 
     The keywords are for CSV. They say whether it begins with names, its character set (None is UTF-8, or
-    UTF-16 with its mark), and the sign before decimals.
+    UTF-16 with its mark), and the sign before decimals ("auto" finds commas).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
