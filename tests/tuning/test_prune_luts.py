@@ -24,7 +24,7 @@ def digits():
 @pytest.fixture(scope="module")
 def pruned(digits):
     model, X, y = digits
-    return prune(model, X[:1300], y[:1300], luts="1.5k")
+    return prune(model, X[:1000], y[:1000], luts="1.5k", validation=(X[1000:1300], y[1000:1300]))
 
 
 def test_the_bound_is_kept_and_the_model_still_knows_digits(digits, pruned):
@@ -57,7 +57,7 @@ def test_usual_prices_never_halve_votes(digits):
 def test_what_does_not_fit_says_by_how_much(digits):
     model, X, y = digits
     with pytest.raises(BudgetError, match=r"fits within luts=9\. The nearest has about \d+ lookup tables"):
-        prune(model, X[:300], y[:300], luts=9)
+        prune(model, X[:300], y[:300], luts=9, validation=(X[300:500], y[300:500]))
 
 
 def test_bounds_of_a_board_and_of_an_fpga_exclude_each_other():

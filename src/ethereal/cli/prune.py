@@ -43,8 +43,8 @@ def prune(
 ) -> None:
     """Remove clauses, literals and votes from a model until it fits.
 
-    A quarter of the rows is held out. Without bounds the smallest model that loses nothing on them is taken.
-    Where DATA has test rows of its own, they are left out.
+    Machines with the same parameters learn from parts of the rows, and the other rows judge them. Without
+    bounds, half the flash may cost 0.15 points. Where DATA has test rows of its own, they are left out.
     """
     with reported():
         from ethereal import tuning
@@ -93,7 +93,10 @@ def _tell(machine: Model, pruning: Pruning, budget: Budget, say: Callable[[str],
         say(f"R2        {before.accuracy:.3f} before, {pruning.accuracy:.3f} after")
     else:
         say(f"accuracy  {100 * before.accuracy:.2f} % before, {100 * pruning.accuracy:.2f} % after")
-    say("          on a quarter of the rows, which chose it. New rows may give less.")
+    if pruning.by_folds:
+        say("          of machines like these, on rows that they had not seen")
+    else:
+        say("          on a quarter of the rows, which chose it. New rows may give less.")
     say(f"clauses   {machine.n_clauses:,} before, {pruning.model.n_clauses:,} after")
     say(f"literals  {machine.n_includes:,} before, {pruning.model.n_includes:,} after")
     offered, kept = machine.front_end, pruning.model.drop_unused_kernels().front_end
@@ -101,8 +104,9 @@ def _tell(machine: Model, pruning: Pruning, budget: Budget, say: Callable[[str],
         say(f"kernels   {in_words(kept, offered)}")
     if isinstance(took, GateFootprint):
         say(f"takes     about {took.luts:,} lookup tables of an FPGA: ethereal export --to verilog")
-    elif took.layout is None:
-        say(f"takes     about {took.bytes:,} bytes of flash without its code")
+    elif not budget.on_size:
+        code = " without its code" if took.layout is None else ""
+        say(f"takes     about {took.bytes:,} bytes of flash{code}")
     else:
         say(f"takes     {took.bytes:,} bytes of flash, {took.ram:,} bytes of RAM")
         say(f"          in the layout {took.layout}, which `ethereal export` keeps,")

@@ -274,6 +274,12 @@ def _bits(model: Model) -> Prices:
     return Prices(3.0, literal, boolean, math.log2(max(model.n_classes, 2)) + 2, 2.0)
 
 
+def check_teacher(teacher: str) -> None:
+    """Refuse an unknown teacher."""
+    if teacher not in TEACHERS:
+        raise ValueError(f"teacher is {teacher!r}. It must be one of {', '.join(map(repr, TEACHERS))}.")
+
+
 @dataclass(frozen=True)
 class PruneRows:
     """Labelled rows as the descent takes them."""

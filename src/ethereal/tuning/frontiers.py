@@ -26,10 +26,12 @@ from ethereal.cluster import Beside
 from ethereal.compress.curve import (
     SWEEPS,
     TEACHERS,
+    Cost,
     Curve,
     Prices,
     PruneRows,
     Teacher,
+    check_teacher,
     prune_path_like,
 )
 from ethereal.compress.task import HeldOut, task_of, with_interval
@@ -49,7 +51,6 @@ from ethereal.tuning.machines import (
     labelled,
     parts,
 )
-from ethereal.tuning.pruning import check_teacher
 from ethereal.tuning.sources import Pupil, Sources, Way, prices_of, ways_of
 
 _TOLD = 4  # models of a curve, one is told of
@@ -378,7 +379,7 @@ def mean_curve(curves: Sequence[Curve[None]], *, are_kept: bool = False) -> Curv
     return Curve(smooth, scale, curves[0].teacher, sweeps=curves[0].sweeps)
 
 
-def levelled(curve: Curve[Footprint]) -> Curve[Footprint]:
+def levelled(curve: Curve[Cost]) -> Curve[Cost]:
     """Let accuracies fall and losses rise as models shrink, from the best one on.
 
     A smaller model that is better than a larger one is chance, so both get their mean. Within such a run the
@@ -561,7 +562,7 @@ def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Ar
     Whole `groups` are held out. The curves do not depend on `n_jobs`. `progress` is told how many steps are
     done, and how many there are with the choice, which is the last one.
     """
-    splits = list(_splits(task_of(machine).strata(y), groups, seed))
+    splits = list(splits_of(task_of(machine).strata(y), groups, seed))
     total, done = 2 * len(splits) + 2, 0
     progress(0, total)
 
@@ -580,7 +581,7 @@ def board_curves(train: Train, machine: Model, X: Array, y: Array, *, groups: Ar
     return BoardCurves(curves, held_out, machine, X, sources)
 
 
-def _splits(y: Array, groups: Array | None, seed: int) -> Iterator[Rows]:
+def splits_of(y: Array, groups: Array | None, seed: int) -> Iterator[Rows]:
     """Yield the rows that are held out. A split that leaves one class only is left out."""
     if groups is not None and len(np.unique(groups)) < 2:
         return

@@ -12,25 +12,33 @@ from numpy.typing import ArrayLike
 from ethereal.base.checks import check_integer, check_number
 from ethereal.base.options import refuse, split_kwargs
 from ethereal.compress.curve import (
-    TEACHERS,
     Curve,
+    Prices,
     PruneRows,
     Teacher,
+    check_teacher,
     prune_path,
     prune_path_like,
 )
 from ethereal.compress.narrow import narrowed
 from ethereal.compress.task import with_interval
 from ethereal.features.front_end import FrontEnd
+from ethereal.features.packing import evenly
 from ethereal.model import Model, checks
 from ethereal.model.needs import NotSupported
 from ethereal.model.simplify import without_other_groups
+from ethereal.train.again import trained_again
 from ethereal.trees.unseen import with_unseen
 from ethereal.tuning.budget import Budget, made_for
-from ethereal.tuning.choice import Choice
+from ethereal.tuning.choice import Choice, PrunedModel
 from ethereal.tuning.footprint import Footprint, Measure, estimate, in_gates, on_device
+from ethereal.tuning.frontiers import as_exported, levelled, mean_curve, splits_of
 from ethereal.tuning.kernels import bounded, candidates, drop_groups
+from ethereal.tuning.machines import parts
 from ethereal.tuning.sources import prices_of
+
+_LEAST_ROWS = 20  # of which parts can be left out
+_MOST_ROWS = 100_000  # that a machine learns from which is only judged
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,7 @@ class Pruning(Curve[Footprint]):
     accuracy: float  # on held-out rows. Where the answer is a number, it is R2.
     footprint: Footprint
     kernels: FrontEnd | None = None  # that the descent began with, None for all that the model has
+    by_folds: bool = False  # whether the accuracies are those of machines that had not seen the rows
 
 
 def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None,
@@ -68,11 +77,13 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         you bound them: a quarter more than all its kernels take.
     max_loss
         Accuracy that may be lost on held-out rows, against the given model and against the best of the curve.
-        0.01 is one point. The smallest model within that is chosen. The default is 0 if there are no bounds.
+        0.01 is one point. The smallest model within that is chosen. Without bounds and without it, half the
+        flash may cost 0.15 points, as in `ethereal.run`, or nothing where rows are held out of `X` as below.
     validation
-        Held-out rows and labels, best such that the model was not trained on. By default, a quarter of the
-        rows of each class of `X`. Without a bound, fewer rows give a larger model, because a small model may
-        be good by chance on few rows.
+        Held-out rows and labels that the model was not trained on. By default, machines with the model's
+        parameters learn from parts of `X` and are pruned too, and the other rows judge them. Where a model
+        does not tell how it was trained, or reads windows, a quarter of the rows of each class of `X` is held
+        out. Without a bound, fewer rows give a larger model, because a small model may be good by chance.
     measure
         Another way to find what a model takes. The default is `on_device` if a size is bounded, which needs
         the extra `device`, else `estimate`.
@@ -125,8 +136,6 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
         _check_gates(model)
     if model.front_end is not None and budget.on_size:
         budget = bounded(budget, model.front_end)
-    if max_loss is None and not budget.on_size:
-        max_loss = 0.0
     loss = None if max_loss is None else check_number("max_loss", max_loss, 0, 1)
     seed = check_integer("random_state", random_state, 0, 2**63 - 1)
     if not isinstance(teacher, Model):
@@ -136,7 +145,11 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     rows = held_out = PruneRows.read(model, X, y, groups=groups)
     if validation is not None:
         held_out = PruneRows.read(model, *validation, "validation[0]", "validation[1]")
-    elif like is None:
+    by_folds = None  # a model that teaches has seen every row
+    if validation is None and like is None and not isinstance(teacher, Model):
+        by_folds = _by_folds(model, rows, y, teacher, seed, prices)
+    like = like or by_folds
+    if validation is None and like is None:
         rows, held_out = rows.split(seed)
     rows, teacher = _taught(
         model, rows, teacher if like is None or like.teacher == "unseen" else like.teacher, seed
@@ -154,8 +167,8 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
 
     fronts = _fronts(model, rows, budget, like, seed)
     curves = [curve(kept) for kept in fronts]
-    given, parts = curves[0].curve[0], [one_curve.curve[1:] for one_curve in curves]
-    choice = Choice([given, *itertools.chain(*parts)], budget, measure, loss)
+    given, descents = curves[0].curve[0], [one.curve[1:] for one in curves]
+    choice = _choice([given, *itertools.chain(*descents)], by_folds, budget, measure, loss, rows)
     chosen = choice.make()
     assert chosen.footprint is not None
     # The model has learned from rows that nothing was given beside, so its own interval is the least one.
@@ -163,12 +176,46 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     smaller = with_interval(chosen.model, chosen.held_out, least)
     last = replace(chosen, model=made_for(smaller, budget, chosen.footprint))
     given, *measured = (last if point is chosen else point for point in choice.curve)
-    ends = list(itertools.accumulate(map(len, parts), initial=0))
+    ends = list(itertools.accumulate(map(len, descents), initial=0))
     by_start = [measured[begin:end] for begin, end in itertools.pairwise(ends)]
     which = next((i for i, points in enumerate(by_start) if any(p is last for p in points)), 0)
     points, its_curve = (given, *by_start[which]), curves[which]
-    taken = last.model, chosen.accuracy, chosen.footprint
-    return Pruning(points, its_curve.scale, its_curve.teacher, *taken, fronts[which])
+    taken = last.model, chosen.accuracy, chosen.footprint, fronts[which], by_folds is not None
+    return Pruning(points, its_curve.scale, its_curve.teacher, *taken)
+
+
+def _choice(points: list[PrunedModel], by_folds: Curve[Any] | None, budget: Budget, measure: Measure,
+            loss: float | None, rows: PruneRows) -> Choice:  # fmt: skip
+    """Return the choice that keeps the bounds. Without one it is the knee, or what loses nothing."""
+    if loss is not None or budget.on_size:
+        return Choice(points, budget, measure, loss)
+    if by_folds is None:
+        return Choice(points, budget, measure, 0.0)
+    return Choice(points, budget.for_rows(len(rows.codes), points[0].model.n_classes), as_exported(points))
+
+
+def _by_folds(model: Model, rows: PruneRows, y: ArrayLike, teacher: Teacher, seed: int,
+              prices: Prices | None) -> Curve[Any] | None:  # fmt: skip
+    """Return the curve of machines that learned from a part of the rows, by the rows that they did not see.
+
+    The result is None where no such machine can be trained.
+    """
+    train = trained_again(model) if len(rows.codes) >= _LEAST_ROWS else None
+    if train is None:
+        return None
+    curves, labels, task = [], np.asarray(y), rows.task
+    for held_out in splits_of(task.strata(rows.codes), rows.groups, seed):
+        (X, some), (X_rest, rest) = parts(rows.raw, labels, held_out)
+        few = evenly(len(some), _MOST_ROWS)
+        machine = train(X[few], some[few])
+        known = task.known(machine, rest)
+        if known.any():
+            groups = None if rows.groups is None else np.delete(rows.groups, held_out)[few]
+            learned = PruneRows.read(machine, X[few], some[few], groups=groups)
+            learned, _ = _taught(machine, learned, teacher, seed)
+            others = PruneRows.read(machine, X_rest[known], rest[known])
+            curves.append(prune_path(machine, learned, others, teacher, lambda _: None, seed, prices=prices))
+    return levelled(mean_curve(curves)) if curves else None
 
 
 def _check_gates(model: Model) -> None:
@@ -215,9 +262,3 @@ def _fronts(model: Model, rows: PruneRows, budget: Budget, like: Curve[Any] | No
     seen = rows.raw, rows.task.strata(rows.codes), rows.groups
     path = drop_groups(front_end, *seen, target=budget.target, by_flash=True, seed=seed)
     return [None, *(kept.front_end for kept in candidates(path, budget) if kept is not path[0])]
-
-
-def check_teacher(teacher: str) -> None:
-    """Refuse an unknown teacher."""
-    if teacher not in TEACHERS:
-        raise ValueError(f"teacher is {teacher!r}. It must be one of {', '.join(map(repr, TEACHERS))}.")
