@@ -40,8 +40,8 @@ def tinytapeout(
     """Write a model as a project for Tiny Tapeout, and return the folder.
 
     It holds `info.yaml`, a page for the data sheet, the Verilog in `src`, a test bench in `test`, and a
-    `Makefile` for simulation, lint and a count of gates. The number of tiles comes from an estimate, and a model for which
-    four are not enough is refused.
+    `Makefile` for simulation, lint and a count of gates. The number of tiles comes from an estimate, and a
+    model for which four are not enough is refused.
 
     Parameters
     ----------
