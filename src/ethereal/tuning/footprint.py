@@ -87,7 +87,7 @@ def in_gates(model: Model) -> GateFootprint:
 
     >>> from ethereal import Model
     >>> in_gates(Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"])).luts
-    11
+    7
     """
     from ethereal.export.hdl.estimate import luts_of
 

@@ -10,6 +10,6 @@ def luts_of(model: Model, lut: int = 4) -> int:
     """Return about how many lookup tables `ethereal.export.verilog` takes, before place and route.
 
     >>> luts_of(Model([0, 3], [0, 1, 2], [[1, 0], [0, 1]], n_booleans=2, classes=["a", "b"]))
-    11
+    7
     """
     return Design.of(model, lut=lut).luts
