@@ -122,9 +122,9 @@ def pruned(args: argparse.Namespace) -> None:
                                      booleanizer=Booleanizer(thresholds=[args.threshold]))  # fmt: skip
             clf.fit(X[learn], y[learn])
             for within, bounds in BOUNDS.items():
-                found = prune(clf.plain_model_, X[learn], y[learn], teacher=clf.model_, random_state=seed,
+                result = prune(clf.plain_model_, X[learn], y[learn], teacher=clf.model_, random_state=seed,
                               **bounds)  # fmt: skip
-                model, takes = found.model, found.footprint
+                model, takes = result.model, result.footprint
                 right = 100 * np.mean(model.predict(X[judge]) == y[judge])
                 print(f"{name}, seed {seed}, {within}: {right:.2f} %, {takes.bytes:,} bytes, "
                       f"{takes.instructions:,.0f} instructions, {model.n_clauses} clauses, "

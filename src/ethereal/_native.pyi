@@ -67,7 +67,7 @@ class Trainer:
         only: tuple[int, int] | None = None,  # classes held, first and end
         random_start: bool = False,  # just below or just above the middle, else all just below
         patch: tuple[int, int, int, int, int, bool] | None = None,  # as in PatchEngine
-        # Weighted, shared, with negated literals, focused, and the shares of clauses and literals to drop.
+        # Weighted, shared, with negated literals, focused, and shares of dropped clauses and literals.
         variant: tuple[bool, bool, bool, bool, float, float] | None = None,
     ) -> None: ...
     epochs_done: int

@@ -427,3 +427,15 @@ def test_pruning_without_bounds_needs_no_compiler(flowers, monkeypatch):
     assert pruned.model.deployment.as_dict() == {"target": "cortex-m7"}
     with pytest.raises(ModuleNotFoundError):
         prune(model, X, y, flash=4096)
+
+
+def test_a_model_may_teach_another(flowers):
+    model, X, y = flowers
+    better = EtherealClassifier(20, T=8, epochs=20, random_state=0).fit(X, y).model_
+    taught = prune(model, X, y, teacher=better)
+    assert taught.teacher == "unseen"
+    assert taught.model.n_includes < model.n_includes
+    assert taught.model != prune(model, X, y).model
+    other = Model([0], [0, 1], [[1, 0]], n_booleans=1, classes=[0, 1])
+    with pytest.raises(ValueError, match="teacher knows the classes"):
+        prune(model, X, y, teacher=other)

@@ -153,9 +153,9 @@ inline void match_all(const PatchClauses& clauses, const uint64_t* planes, size_
 }  // namespace
 }  // namespace ethereal
 
-#define ETHEREAL_DEFINE_MATCHER(name)                                                                \
-    namespace ethereal {                                                                             \
-    void name(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) {  \
-        match_all(clauses, planes, n_rows, fires);                                                   \
-    }                                                                                                \
+#define ETHEREAL_DEFINE_MATCHER(name)                                                               \
+    namespace ethereal {                                                                            \
+    void name(const PatchClauses& clauses, const uint64_t* planes, size_t n_rows, uint8_t* fires) { \
+        match_all(clauses, planes, n_rows, fires);                                                  \
+    }                                                                                               \
     }

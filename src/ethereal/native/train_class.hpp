@@ -57,7 +57,7 @@ struct ClassAutomata {
 };
 
 struct LearningRows {
-    const PatchShape* patch;  // null: a clause is over whole rows
+    const PatchShape* patch;   // null: a clause is over whole rows
     const uint64_t* literals;  // rows x row_words: bit i of word w is literal 64 w + i
     size_t row_words;
     const uint64_t* planes;  // rows x PatchShape::row_words, where there is a patch
@@ -71,7 +71,7 @@ struct ClassEvents {
 
 // What all banks learn from together.
 struct JointEvents {
-    const uint32_t* order;   // rows
+    const uint32_t* order;  // rows
     size_t n_events;
     const int32_t* classes;  // of all rows
     uint32_t n_classes;
@@ -83,8 +83,7 @@ struct TrainFunctions {
     void (*apart)(const MachineShape&, const Feedback&, const LearningRows&, const ClassAutomata&,
                   const ClassEvents&, Stream, const std::atomic<bool>& stop);
     void (*jointly)(const MachineShape&, const Feedback&, const LearningRows&, const ClassAutomata* banks,
-                    const JointEvents&, const Stream* streams, Stream others,
-                    const std::atomic<bool>& stop);
+                    const JointEvents&, const Stream* streams, Stream others, const std::atomic<bool>& stop);
 };
 
 extern const TrainFunctions train_scalar, train_avx2, train_avx512, train_neon;

@@ -96,8 +96,11 @@ class JointTraining {
 public:
     JointTraining(const MachineShape& shape, const Feedback& feedback, const LearningRows& rows,
                   const ClassAutomata* automata, uint32_t n_classes, const Stream* streams)
-        : is_shared_(feedback.variant.shared), is_focused_(feedback.variant.focused), T_(feedback.T),
-          n_classes_(n_classes), wrong_(n_classes) {
+        : is_shared_(feedback.variant.shared),
+          is_focused_(feedback.variant.focused),
+          T_(feedback.T),
+          n_classes_(n_classes),
+          wrong_(n_classes) {
         for (uint32_t b = 0; b < shape.n_classes; ++b)
             banks_.push_back(std::make_unique<Bank>(shape, feedback, rows, automata[b], streams[b],
                                                     is_shared_ ? n_classes : 1));
@@ -170,8 +173,8 @@ inline void train_jointly(const MachineShape& m, const Feedback& f, const Learni
 }  // namespace
 }  // namespace ethereal
 
-#define ETHEREAL_DEFINE_TRAINING(name)                         \
-    namespace ethereal {                                       \
-    extern const TrainFunctions name;                          \
+#define ETHEREAL_DEFINE_TRAINING(name)                          \
+    namespace ethereal {                                        \
+    extern const TrainFunctions name;                           \
     const TrainFunctions name = {&train_apart, &train_jointly}; \
     }

@@ -54,8 +54,8 @@ public:
         for (uint32_t j = 0; j < shape.n_clauses; ++j) {
             if (dropped > 0 && stream_.uniform() < dropped) continue;
             for (uint32_t c = 0; c < n_votes; ++c)
-                set_side(c, j, automata.votes ? automata.votes[c * shape.lanes + j] >= 0
-                                              : j < shape.positive());
+                set_side(c, j,
+                         automata.votes ? automata.votes[c * shape.lanes + j] >= 0 : j < shape.positive());
         }
         const double hits = 256.0 / feedback.s;
         hits_ = uint32_t(hits);
@@ -85,8 +85,8 @@ protected:
         int64_t sum = 0;
         if (!automata_.votes) {
             for (size_t w = 0; w < output_.size(); ++w)
-                sum += int32_t(popcount(output_[w] & positive[w])) -
-                       int32_t(popcount(output_[w] & negative[w]));
+                sum +=
+                    int32_t(popcount(output_[w] & positive[w])) - int32_t(popcount(output_[w] & negative[w]));
         } else {
             const int32_t* const votes = automata_.votes + size_t(c) * shape_.lanes;
             for (uint32_t w = 0; w < output_.size(); ++w)
@@ -255,11 +255,11 @@ protected:
     Stream stream_;
     const size_t length_;  // automata of a clause, padding included
     Vector<int8_t> pool_;
-    Vector<int8_t> certain_;        // stands in for the pool when 1/s is 1
-    Vector<int8_t> truth_, valid_;  // per literal: -1 where true, -1 where neither padding nor idle
+    Vector<int8_t> certain_;                // stands in for the pool when 1/s is 1
+    Vector<int8_t> truth_, valid_;          // per literal: -1 where true, -1 where neither padding nor idle
     Vector<uint64_t> output_, drawn_;       // per clause, one bit; those of padding mean nothing
     Vector<uint64_t> positive_, negative_;  // classes of the bank x bits of clauses, none of dropped ones
-    Vector<uint64_t> before_;                                // includes of a clause before feedback
+    Vector<uint64_t> before_;               // includes of a clause before feedback
     Vector<uint32_t> fresh_;
     uint32_t hits_, round_up_;
     uint64_t n_taught_ = 0;  // events so far

@@ -85,7 +85,8 @@ private:
 Trainer::Trainer(uint32_t n_classes, uint32_t first, uint32_t held, uint32_t n_clauses, uint32_t n_booleans,
                  const Feedback& feedback, uint64_t seed, bool random_start,
                  const std::optional<PatchShape>& patch)
-    : shape_{feedback.variant.shared ? 1 : held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64, (n_clauses + 7) / 8 * 8},
+    : shape_{feedback.variant.shared ? 1 : held, n_clauses, 2 * n_booleans, (2 * n_booleans + 63) / 64,
+             (n_clauses + 7) / 8 * 8},
       patch_(patch),
       feedback_(feedback),
       all_classes_(n_classes),
