@@ -39,6 +39,11 @@ def test_every_section_has_a_place_or_is_used_by_its_module(part: type[Part]) ->
         return
     if part.name == "windows":  # some of its sections are for classes and some for numbers
         source += "".join(f'"{which} of {kind}"' for which in _BY_ANSWER for kind in ("classes", "numbers"))
+        kinds = [
+            ("features", ("windows", "frames")),
+            *((one, ("blocks", "sound")) for one in ("history", "take_frame")),
+        ]
+        source += "".join(f'"{which} of {kind}"' for which, of in kinds for kind in of)
     assert [name for name in sections(part.name) if name not in PLACES and f'"{name}"' not in source] == []
 
 

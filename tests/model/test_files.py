@@ -241,8 +241,8 @@ def test_a_hostile_hand_can_at_least_make_a_valid_file():
 
 
 def test_newer_files_are_refused_with_advice():
-    with pytest.raises(ModelFileError, match=r"version 8.*\b7\. Upgrade"):
-        from_file_bytes(repacked(edit(format_version=8)))
+    with pytest.raises(ModelFileError, match=r"version 9.*\b8\. Upgrade"):
+        from_file_bytes(repacked(edit(format_version=9)))
 
 
 def test_deep_nesting_and_long_numbers_are_refused():

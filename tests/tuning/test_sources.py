@@ -164,6 +164,7 @@ def test_trees_of_numbers_are_a_model_and_are_chosen_among():
 def test_rows_that_a_number_has_learned_say_no_more_than_its_interval():
     rows, y = make_friedman1(600, noise=3, random_state=0)
     model = EtherealRegressor(n_clauses=40, epochs=5, random_state=0).fit(rows, y).model_
+    model = model._with(provenance={})  # so that no machine like it can be trained on a part of the rows
     known = 1 - (model.output.half_width / 1.645) ** 2 / np.var(y)
     pruned = prune(model, rows, y)
     assert max(point.accuracy for point in pruned.curve) < known + 0.1

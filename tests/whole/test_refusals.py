@@ -137,7 +137,7 @@ NUMBERS = {*BELOW, "rules", "describe", "importances", "explain", "save", "sizes
            "choose", "measure", "micropython", "verilog", "page", "web", "figures", "prune",
            *(layout for layout in export.LAYOUTS if layout != "sliced")}  # fmt: skip
 # And who takes one with a linear part.
-LINES = (NUMBERS - {"measure", "micropython", *export.LAYOUTS}) | {"straight"}
+LINES = (NUMBERS - {"measure", "micropython", "verilog", *export.LAYOUTS}) | {"straight"}
 
 
 def supporting():

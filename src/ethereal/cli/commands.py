@@ -76,7 +76,7 @@ _PANELS = {
     "Reading a table": "label drop group task header encoding decimal recording large test",
     "Recordings": "window hop rate scale units kernels",
     "Training": "clauses T s epochs exclude_every bins booleans validation tolerance balanced seed patience "
-    "noise_clauses refit literal_budget machine shorten vanilla boost init simplify",
+    "noise_clauses refit literal_budget linear machine shorten vanilla boost init simplify",
     'Answers "unknown", and novelty': "unknown answered novelty",
     "Normal rows without labels": "normal abnormal false_alarms",
     "Search": "trials seconds folds max_clauses storage random_state study",

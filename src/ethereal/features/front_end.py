@@ -366,15 +366,17 @@ class FrontEnd:
 
         They are windows x features, or windows x frames x features.
         """
-        counts = self.counts(windows)
-        shape: tuple[int, ...] = (len(counts), len(self.names))
+        counts, width = self.counts(windows), len(self.names)
+        shape: tuple[int, ...] = (len(counts), width)
         if self.frames is not None:
-            counts, shape = counts[:, self.skipped :], (len(counts), self.n_frames, len(self.names))
+            counts, shape = counts[:, self.skipped :], (len(counts), self.n_frames, width)
             if not self.is_sound:  # every frame is a window of its own
                 every = sliding_window_view(counts, self.frames[0], axis=1)[:, :: self.frames[1]]
                 counts = every.transpose(0, 1, 3, 2).reshape(-1, self.frames[0], len(self.axes))
+            else:
+                width *= self.n_frames
             counts = np.ascontiguousarray(counts)
-        out = np.empty((len(counts), math.prod(shape) // max(1, len(counts))), dtype=np.int16)
+        out = np.empty((len(counts), width), dtype=np.int16)
         wave, ends = sines(max(self.wave_size, 4)), np.zeros(16 + MEL_BANDS, dtype=np.uint16)
         for name, last_bins in self.band_ends.items():
             start = {"bands": 0, "spectrum": 8, "mel": 16}[name]

@@ -151,9 +151,9 @@ def prune(model: Model, X: ArrayLike, y: ArrayLike, *, budget: Budget | None = N
     like = like or by_folds
     if validation is None and like is None:
         rows, held_out = rows.split(seed)
-    rows, teacher = _taught(
-        model, rows, teacher if like is None or like.teacher == "unseen" else like.teacher, seed
-    )
+    if like is not None and not (like.teacher == "unseen" and isinstance(teacher, Model)):
+        teacher = like.teacher
+    rows, teacher = _taught(model, rows, teacher, seed)
     if measure is None:
         is_board = budget.on_size and not budget.is_gates
         measure = on_device(held_out.raw, budget.target, **budget.keywords) if is_board else cost

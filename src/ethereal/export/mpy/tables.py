@@ -18,7 +18,7 @@ from ethereal.features.front_end import FrontEnd, sines
 from ethereal.features.rounding import round_down
 from ethereal.model import Model
 from ethereal.model.codes import redress
-from ethereal.model.needs import ALL_ANSWERS, EVERY_ANSWER, WINDOWS, Supports
+from ethereal.model.needs import ALL_ANSWERS, WINDOWS, Supports
 from ethereal.model.output import ClassesOrUnknown, Number
 from ethereal.normal import Normal
 
@@ -28,7 +28,9 @@ Layout = Literal["auto", "redress"]
 _STONE = 255  # every such position holds the literal that is always true
 _PRIME = 2147483629
 # Positions of literals fit 16 bits.
-SUPPORTS = Supports("MicroPython", n_classes=255, n_booleans=32000, outputs=EVERY_ANSWER, front_ends=WINDOWS)
+SUPPORTS = Supports(
+    "MicroPython", n_classes=255, n_booleans=32000, outputs=ALL_ANSWERS | {"normal"}, front_ends=WINDOWS
+)
 _INSTEAD = "Use fewer bins, or leave the layout out."
 _WORDS = replace(SUPPORTS, consumer="MicroPython with the layout redress", n_booleans=1 << 13,
                  instead=_INSTEAD, front_ends=frozenset({None}), outputs=ALL_ANSWERS)  # fmt: skip
