@@ -8,7 +8,7 @@ mkdir -p "$build"
 # The flags of the wheel (CMakeLists.txt): Release, standard C++17 without extensions, no fused multiply and add.
 flags="-std=c++17 -O3 -ffp-contract=off -DNDEBUG -pthread -Isrc/ethereal/native"
 native=src/ethereal/native
-sources="tools/kernels.cpp $native/cpu.cpp $native/engine.cpp $native/literal_planes.cpp $native/pruner.cpp
+sources="tools/kernels.cpp $native/cpu.cpp $native/engine.cpp $native/literal_planes.cpp $native/patch.cpp $native/pruner.cpp
   $native/pruner_literals.cpp $native/softmax_pruner.cpp $native/trainer.cpp"
 
 objects=
@@ -19,12 +19,12 @@ for set in scalar avx2 avx512; do
     avx512) own="-mavx2 -mbmi -mbmi2 -mlzcnt -mpopcnt -mavx512f -mavx512cd -mavx512bw -mavx512dq -mavx512vl" ;;
   esac
   [ "$(uname -m)" = x86_64 ] || own=
-  for part in engine train_class; do
+  for part in engine patch train_class; do
     g++ $flags $own -c "$native/${part}_$set.cpp" -o "$build/${part}_$set.o"
     objects="$objects $build/${part}_$set.o"
   done
 done
-g++ $flags $sources $objects $native/engine_neon.cpp $native/train_class_neon.cpp -o "$build/here"
+g++ $flags $sources $objects $native/*_neon.cpp -o "$build/here"
 "$build/here" | sed "s/$/ here/" | tee "$build/hashes"
 
 objects=

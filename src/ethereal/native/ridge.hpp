@@ -40,7 +40,7 @@ private:
 
     size_t n_rows_, n_;
     std::vector<uint32_t> places_;  // of each row the clauses that fire
-    std::vector<double> numbers_;    // at these places, empty where all are 1
+    std::vector<double> numbers_;   // at these places, empty where all are 1
     std::vector<size_t> offsets_;
     std::vector<double> weights_;
     double weight_;                           // of all rows

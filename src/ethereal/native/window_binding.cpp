@@ -40,7 +40,8 @@ size_t width_of(uint8_t kernel) {
 // The frames of sound in a window, with at least as many samples from one to the next as a frame has bands.
 size_t frames_of(size_t samples, size_t step) {
     if (samples < ET_FRAME || step < ET_MEL_BANDS)
-        throw std::invalid_argument("the window is too short for a step of the plan, or its frames lie too close");
+        throw std::invalid_argument(
+            "the window is too short for a step of the plan, or its frames lie too close");
     return (samples - ET_FRAME) / step + 1;
 }
 
@@ -60,8 +61,8 @@ void check(const Plan& plan, const Shape& shape, size_t wave) {
         const bool is_pair = kernel == ET_COV || kernel == ET_CORR;
         const size_t between = second + 256u * third;  // samples from one frame of sound to the next
         n_features += width_of(kernel) * (kernel == ET_SOUND ? frames_of(shape.samples, between) : 1);
-        if (first > shape.axes ||
-            (first == shape.axes && (kernel == ET_MAGNITUDE || is_pair || kernel == ET_MEL || kernel == ET_SOUND)))
+        if (first > shape.axes || (first == shape.axes && (kernel == ET_MAGNITUDE || is_pair ||
+                                                           kernel == ET_MEL || kernel == ET_SOUND)))
             throw std::invalid_argument("a step of the plan has an axis that does not exist");
         if ((kernel == ET_MAGNITUDE || is_pair) && second >= shape.axes)
             throw std::invalid_argument("a step of the plan has a second axis that does not exist");
@@ -70,10 +71,9 @@ void check(const Plan& plan, const Shape& shape, size_t wave) {
         if (kernel == ET_BANDS) transform = std::max(transform, largest_power(shape.samples / 4));
         if (kernel == ET_SPECTRUM) transform = std::max(transform, largest_power(shape.samples));
         if (kernel == ET_MEL || kernel == ET_SOUND) transform = std::max<size_t>(transform, ET_FRAME);
-        const bool is_short = (kernel == ET_BANDS && shape.samples < 64) ||
-                              (kernel == ET_MEL && shape.samples < ET_FRAME) ||
-                              ((kernel == ET_HAAR || kernel == ET_PARTS || kernel == ET_SPECTRUM) &&
-                               shape.samples < 32);
+        const bool is_short =
+            (kernel == ET_BANDS && shape.samples < 64) || (kernel == ET_MEL && shape.samples < ET_FRAME) ||
+            ((kernel == ET_HAAR || kernel == ET_PARTS || kernel == ET_SPECTRUM) && shape.samples < 32);
         if (is_short) throw std::invalid_argument("the window is too short for a step of the plan");
     }
     if (n_features != shape.features)
