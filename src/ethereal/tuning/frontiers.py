@@ -233,7 +233,8 @@ def frontier(X: ArrayLike, y: ArrayLike, setup: Setup, budgets: Sequence[Budget]
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> setup = Setup((4,), ("thermometer",), 10, 3, 3.0, None, None, 1, "votes", 0.0)
-    >>> found = frontier(X, y, setup, [Budget(instructions=200, flash="1k")], epochs=10, splits=2)
+    >>> budgets = [Budget(instructions=200, flash="1k")]
+    >>> found = frontier(X, y, setup, budgets, learner="machine", epochs=10, splits=2)
     >>> found.points[0].footprint.bytes <= 1024
     True
     >>> found.choose(Budget(instructions=100)).accuracy > 0.9

@@ -322,7 +322,8 @@ def tune(X: ArrayLike, y: ArrayLike, *, budget: Budget | None = None, search: Se
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> found = tune(X, y, flash="1k", instructions="2k", trials=2, folds=1, epochs=5, max_clauses=10)
+    >>> quick = {"trials": 2, "folds": 1, "epochs": 5, "max_clauses": 10, "learner": "machine"}
+    >>> found = tune(X, y, flash="1k", instructions="2k", **quick)
     >>> found.footprint.bytes <= 1024, found.accuracy > 0.9
     (True, True)
     """
