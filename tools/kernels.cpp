@@ -3,9 +3,11 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <utility>
 #include <vector>
 
+#include "clause_rows.hpp"
 #include "cpu.hpp"
 #include "engine.hpp"
 #include "softmax_pruner.hpp"
@@ -161,8 +163,8 @@ void prune(size_t n_rows, uint32_t n_features, size_t n_clauses, size_t n_classe
             votes.push_back(random.below(3) ? 0 : static_cast<int32_t>(random.below(9)) - 4);
     }
     LiteralPlanes planes(booleans.data(), n_rows, n_booleans, static_cast<ptrdiff_t>(n_booleans), 1);
-    SoftmaxPruner pruner(std::move(planes), n_classes, targets.data(), features.data(), literals, offsets,
-                         votes.data(), 0.2, 42);
+    SoftmaxPruner pruner(std::make_unique<WholeRows>(std::move(planes)), n_classes, targets.data(),
+                         features.data(), literals, offsets, votes.data(), 0.2, 42);
     for (const double price : {0.0, 0.01, 0.05, 0.2, 1.0}) {
         hash_ = mix(hash_ + pruner.sweep(price, {8, 5.3, 2, 4.1, 1}, [] { return false; }));
         pruner.read(literals, offsets, votes);

@@ -8,7 +8,7 @@ mkdir -p "$build"
 # The flags of the wheel (CMakeLists.txt): Release, standard C++17 without extensions, no fused multiply and add.
 flags="-std=c++17 -O3 -ffp-contract=off -DNDEBUG -pthread -Isrc/ethereal/native"
 native=src/ethereal/native
-sources="tools/kernels.cpp $native/cpu.cpp $native/engine.cpp $native/literal_planes.cpp $native/patch.cpp $native/pruner.cpp
+sources="tools/kernels.cpp $native/cpu.cpp $native/clause_rows.cpp $native/engine.cpp $native/literal_planes.cpp $native/patch.cpp $native/pruner.cpp
   $native/pruner_literals.cpp $native/softmax_pruner.cpp $native/trainer.cpp"
 
 objects=
