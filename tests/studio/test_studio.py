@@ -326,9 +326,10 @@ def test_a_long_table_is_answered_from_its_first_rows(tmp_path):
 def test_numbers_are_seen_however_they_are_written(tmp_path):
     path = tmp_path / "n.csv"
     path.write_text("a;b;y\n" + "-0,000;1;p\n0,000;01;q\n1,50;1,0;p\n1,5;;q\n" * 10)
-    columns = Tables().of(path, decimal=",").facts()["columns"]
-    assert [c["kind"] for c in columns] == ["number", "number", "text"]
-    assert [c["different"] for c in columns[:2]] == [2, 1]
+    for decimal in (",", "auto"):
+        columns = Tables().of(path, decimal=decimal).facts()["columns"]
+        assert [c["kind"] for c in columns] == ["number", "number", "text"]
+        assert [c["different"] for c in columns[:2]] == [2, 1]
 
 
 def test_commands_begin_in_the_project_wherever_the_studio_was_started(tmp_path, monkeypatch):

@@ -58,7 +58,7 @@ class CsvTable(Table):
         self.path, self._encoding = path, encoding  # no encoding is UTF-8
         if decimal not in ("auto", ".", ","):
             raise TableError(f"decimal is {decimal!r}. It must be a point, a comma or auto.")
-        self._decimal = "." if decimal == "auto" else decimal
+        self.decimal = "." if decimal == "auto" else decimal
         try:
             codecs.lookup(encoding or "utf-8")
         except LookupError:
@@ -95,7 +95,7 @@ class CsvTable(Table):
                 what = "lines 2 and 3 hold kinds and roles of the columns, as Orange writes them"
                 raise TableError(f"{path}: {what}. Take these two lines out.")
         if decimal == "auto" and self._separator != "," and self._has_commas():
-            self._decimal = ","
+            self.decimal = ","
 
     def _has_commas(self) -> bool:
         """Whether decimals of the first rows have commas, and none has a point.
@@ -137,7 +137,7 @@ class CsvTable(Table):
             if n_before and not first:
                 what = f"has no rows below {n_before} lines of comments. Add some."
             raise TableError(f"{self.path}: {what}")
-        self._separator = separator or max(SEPARATORS.replace(self._decimal, ""), key=first.count)
+        self._separator = separator or max(SEPARATORS.replace(self.decimal, ""), key=first.count)
         if header and comment and separator is None and (names := self._names_in_comment(comment, first)):
             self._skipped, self._header_lines = n_before - 1, 1
             return comment, names
@@ -180,7 +180,7 @@ class CsvTable(Table):
                     labels = None if label is None else values_of(batch.column(f"c{label}"))
                     if labels is not None:
                         labels[(labels == NULLS[0]) | (labels == NULLS[1])] = None
-                        if label is not None and self._decimal == "," and _is_numeric(self._inferred[label]):
+                        if label is not None and self.decimal == "," and _is_numeric(self._inferred[label]):
                             labels = np.array([_with_point(text) for text in labels], dtype=object)
                     yield Chunk(X, labels, first, file.tell() / size)
                     first += batch.num_rows
@@ -258,7 +258,7 @@ class CsvTable(Table):
             column_types={keys[i]: kind for i, kind in (types or {}).items()},
             include_columns=[keys[i] for i in types or range(self.n_columns)],
             null_values=list(NULLS),
-            decimal_point=self._decimal,
+            decimal_point=self.decimal,
         )
         return read, parse, convert
 
@@ -407,12 +407,12 @@ class CsvTable(Table):
                         continue
                     for i in columns:
                         cell = cells[i].strip()
-                        point = cell.replace(self._decimal, ".") if "." not in cell else cell
+                        point = cell.replace(self.decimal, ".") if "." not in cell else cell
                         if is_number(point) and math.isinf(float(point)) and "inf" not in point.lower():
                             what = f"{self.column(i)} has {cell[:40]!r}"
                             return TableError(f"{where}: {what}, which is beyond the range of a number.")
                         if not (cell in NULLS or is_number(point) or cell.lower() in ("true", "false")):
-                            comma = self._decimal == "." and is_number(cell.replace(",", ".", 1))
+                            comma = self.decimal == "." and is_number(cell.replace(",", ".", 1))
                             name = str(i + 1) if self.names is None else self.names[i]
                             remedy = "Make it a number, leave the cell empty, or leave the column out"
                             remedy = f"{remedy} with drop=[{name!r}]."

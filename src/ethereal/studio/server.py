@@ -298,7 +298,7 @@ def _shown(studio: Studio, asked: dict[str, Any]) -> Any:
         path,
         header=asked.get("header") != "no",
         encoding=asked.get("encoding") or None,
-        decimal=asked.get("decimal") or ".",
+        decimal=asked.get("decimal") or "auto",
     )
 
 

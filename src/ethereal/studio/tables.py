@@ -156,7 +156,7 @@ class Tables:
         self._lock = threading.Lock()
 
     def of(
-        self, path: Path, *, header: bool = True, encoding: str | None = None, decimal: str = "."
+        self, path: Path, *, header: bool = True, encoding: str | None = None, decimal: str = "auto"
     ) -> Shown:
         """Return the first rows of a table. What cannot be read raises `TableError`."""
         about = path.stat()
@@ -169,18 +169,18 @@ class Tables:
                     self._kept[key] = _of_npz(path)
                 else:
                     table = open_table(path, header=header, encoding=encoding, decimal=decimal)
-                    self._kept[key] = _of_table(table, decimal)
+                    self._kept[key] = _of_table(table)
             return self._kept[key]
 
 
-def _of_table(table: Table, decimal: str) -> Shown:
+def _of_table(table: Table) -> Shown:
     names = table.names or tuple(str(i + 1) for i in range(table.n_columns))
     shown = range(min(table.n_columns, MOST_COLUMNS))
     columns, is_whole, n_rows = list[Column](), True, 0
     for i in shown:
         values, whole = _first_values(table, i)
         is_whole, n_rows = is_whole and whole, max(n_rows, len(values))
-        columns.append(_column(table, i, names[i], values, decimal))
+        columns.append(_column(table, i, names[i], values))
     return _with_remarks(columns, n_rows, is_whole, table.n_columns - len(shown))
 
 
@@ -196,16 +196,15 @@ def _first_values(table: Table, i: int) -> tuple[NDArray[Any], bool]:
     return np.concatenate([part.astype(object) for part in parts]) if parts else np.empty(0, object), True
 
 
-def _column(table: Table, i: int, name: str, values: NDArray[Any], decimal: str) -> Column:
+def _column(table: Table, i: int, name: str, values: NDArray[Any]) -> Column:
     there = values[~is_missing(values)]
     if not len(there):
         return Column(name, "number", np.full(len(values), np.nan), "It is empty in every row shown.", "drop")
     if all(isinstance(value, (int, float, np.number, bool)) for value in there.tolist()):
         return Column(name, "number", np.array([_number(v) for v in values.tolist()]))
-    numbers = {text: text.replace(decimal, ".") for text in set(map(str, there.tolist()))}
-    if all(map(is_number, numbers.values())):
+    if all(map(is_number, set(map(str, there.tolist())))):
         column = np.full(len(values), np.nan)
-        column[~is_missing(values)] = [float(numbers[str(value)]) for value in there.tolist()]
+        column[~is_missing(values)] = [float(str(value)) for value in there.tolist()]
         return Column(name, "number", column)
     try:
         different = sorted({str(value) for value in there.tolist()})

@@ -56,7 +56,7 @@ function asked() {
   if (isTable) Object.assign(goal, { group: withRole("group")[0] || "", drop: withRole("drop") });
   if (!byId("header").checked) goal.header = false;
   if (byId("encoding").value.trim()) goal.encoding = byId("encoding").value.trim();
-  if (byId("decimal").value !== ".") goal.decimal = byId("decimal").value;
+  if (byId("decimal").value !== "auto") goal.decimal = byId("decimal").value;
   for (const name of ["window", "hop", "rate"]) if (byId(name).value) goal[name] = +byId(name).value;
   if (task === "normal") {
     if (isTable && label) goal.drop = [...goal.drop, label];

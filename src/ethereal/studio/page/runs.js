@@ -116,7 +116,7 @@ function takeGoal(again) {
   shown((async () => {
     byId("header").checked = again.header !== false;
     byId("encoding").value = again.encoding || "";
-    byId("decimal").value = again.decimal || ".";
+    byId("decimal").value = again.decimal || "auto";
     if (again.source) await openSource([...byId("source").options].some(o => o.value === `${again.source}/`) ? `${again.source}/` : again.source);
     if (data.facts && !isArchive()) giveRoles(again);
     data.isTouched = true;
